@@ -282,8 +282,8 @@ func (k *Supervisor) settle(run protocol.RunID, r *managed, st *rules.State, fai
 func (k *Supervisor) await(run protocol.RunID, r *managed, st *rules.State) {
 	r.due = 0
 	for _, w := range st.Waiting() {
-		if w.Due > 0 && (r.due == 0 || w.Due < r.due) {
-			r.due = w.Due
+		if w.Wake > 0 && (r.due == 0 || w.Wake < r.due) {
+			r.due = w.Wake
 		}
 	}
 	if r.due > 0 && k.ctx.Err() == nil {

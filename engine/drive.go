@@ -74,7 +74,8 @@ type driver struct {
 	done  bool         // the run has ended, by what is in the pipe
 	plan  rules.Plan   // of the last decision
 	past  *pastCache
-	own   assignment // of the visit that is performed in place
+	own   assignment       // of the visit that is performed in place
+	trace protocol.TraceID // that the run is of; zero before it is asked for
 	timer *time.Timer
 	fresh map[protocol.Link][]byte // blocks the state may read before they are committed
 
@@ -222,7 +223,7 @@ func (d *driver) untilNext(p rules.Plan) time.Duration {
 		}
 	}
 	for _, t := range p.Timers {
-		sooner(t.Due)
+		sooner(t.Wake)
 	}
 	return next
 }
@@ -248,12 +249,17 @@ func (d *driver) wake(ctx context.Context, p rules.Plan) error {
 	return d.advance(ctx, d.fired(p), nil)
 }
 
-// fired are the timers that are due.
+// fired is what is due of visits that wait. One whose sub-workflow has something due goes on.
 func (d *driver) fired(p rules.Plan) []cas.Draft {
 	var facts []cas.Draft
 	for _, t := range p.Timers {
-		if v, err := d.s.Visit(t.Step.String()); err == nil && v.Mode == rules.Waits && t.Due <= d.e.now() {
-			facts = append(facts, cas.Draft{Step: t.Step.String(), Data: protocol.TimerFired{Due: t.Due}})
+		step := t.Step.String()
+		due, again := d.s.Due(step, d.e.now())
+		if due != nil {
+			facts = append(facts, cas.Draft{Step: step, Data: due})
+		}
+		if again && !slices.Contains(d.poke, step) {
+			d.poke = append(d.poke, step)
 		}
 	}
 	return facts
@@ -389,8 +395,14 @@ func (d *driver) settle(ctx context.Context, p rules.Plan) (again bool, err erro
 	return false, d.finish(ctx, p.End)
 }
 
-// stays reports whether a timer is near enough to wait for.
+// stays reports whether a timer is near enough to wait for. A question is not waited with, since its answer may
+// come from the process that asked for the drive; what is due of it already is done.
 func (d *driver) stays(p rules.Plan) bool {
 	patience := cmp.Or(d.e.Patience, time.Minute)
-	return slices.ContainsFunc(p.Timers, func(t rules.WaitingVisit) bool { return t.Due-d.e.now() <= patience.Microseconds() })
+	return slices.ContainsFunc(p.Timers, func(t rules.WaitingVisit) bool {
+		if t.Kind != protocol.WaitTimer {
+			return t.Wake <= d.e.now()
+		}
+		return t.Wake-d.e.now() <= patience.Microseconds()
+	})
 }

@@ -8,6 +8,7 @@ import (
 
 	"wf/api"
 	"wf/cas"
+	"wf/engine/rules"
 	"wf/protocol"
 )
 
@@ -297,9 +298,7 @@ func (d *driver) rebase(ctx context.Context) error {
 		return err
 	}
 	d.pipe.open = nil
-	if d.s.Status().Final() {
-		again.facts = nil
-	}
+	again.facts = slices.DeleteFunc(again.facts, d.late)
 	if err := d.add(again.facts, again.factBlocks, nil); err != nil {
 		d.pipe.open.replies = again.replies
 		return err
@@ -310,6 +309,19 @@ func (d *driver) rebase(ctx context.Context) error {
 		}
 	}
 	return d.push(ctx)
+}
+
+// late reports whether a fact came too late: the run has ended meanwhile, or what a timer is about was answered.
+func (d *driver) late(x cas.Draft) bool {
+	if d.s.Status().Final() {
+		return true
+	}
+	switch x.Data.(type) {
+	case protocol.TimerFired, protocol.Escalated, protocol.Reminded:
+		v, err := d.s.Visit(x.Step)
+		return err == nil && v.Mode != rules.Waits
+	}
+	return false
 }
 
 // say passes live output to the watcher, after the events before it: those that are not on disk

@@ -19,7 +19,7 @@ type assignment struct {
 }
 
 // assign makes x the turn of a visit, but for what is read from the store.
-func (d *driver) assign(x *assignment, step string) error {
+func (d *driver) assign(ctx context.Context, x *assignment, step string) error {
 	turn, err := d.s.Turn(d.run, step) // it reads the edge prompt, which the visit then has
 	if err != nil {
 		return err
@@ -35,6 +35,9 @@ func (d *driver) assign(x *assignment, step string) error {
 	}
 	if !inPlace(x.by) {
 		x.turn.Key = rules.StepKey(d.run, &v.Begun)
+	}
+	if x.turn.Role.Action.ActsOnFiles() {
+		x.turn.TraceParent = d.traceParent(ctx, step, v)
 	}
 	if v.Again {
 		x.since = v.First
@@ -91,6 +94,7 @@ func (d *driver) fill(ctx context.Context, t *protocol.Turn, begun *protocol.Ste
 func transcript(read Reader, t *protocol.Turn, events iter.Seq2[protocol.Entry, error]) error {
 	step := t.Step.String()
 	var asked protocol.WaitingFor
+	open := false // it waits: of an answer and a timer the first counts
 	for e, err := range events {
 		ended := e.Step == nil && (e.Type == protocol.EvSuspended || e.Type == protocol.EvResumed)
 		if err == nil && e.StepName() != step && !ended {
@@ -103,14 +107,22 @@ func transcript(read Reader, t *protocol.Turn, events iter.Seq2[protocol.Entry, 
 			return err
 		}
 		t.Transcript = append(t.Transcript, e)
-		d, err := dataOf(&e, protocol.EvWaiting, protocol.EvAnswered, protocol.EvTimerFired)
+		d, err := dataOf(&e, protocol.EvWaiting, protocol.EvAnswered, protocol.EvTimerFired, protocol.EvEscalated)
 		switch d := d.(type) {
 		case protocol.WaitingFor:
-			asked = d
+			asked, open = d, true
+		case protocol.Escalated:
+			asked.Due, asked.Remind, asked.Assignees = d.Due, d.Remind, d.Assignees
 		case protocol.Answered:
-			t.Answers = append(t.Answers, protocol.AnswerTo{Waiting: asked, Answer: d, At: e.TS})
+			if open {
+				t.Answers = append(t.Answers, protocol.AnswerTo{Waiting: asked, Answer: d, At: e.TS})
+			}
+			open = false
 		case protocol.TimerFired:
-			t.Answers = append(t.Answers, protocol.AnswerTo{Waiting: asked, Fired: true, At: e.TS})
+			if open {
+				t.Answers = append(t.Answers, protocol.AnswerTo{Waiting: asked, Fired: true, At: e.TS})
+			}
+			open = false
 		}
 		if err != nil {
 			return fmt.Errorf("event %d: %w", e.Seq, err)

@@ -322,7 +322,7 @@ func (b *viewer) finish(ctx context.Context) error {
 
 func (b *viewer) waiting() error {
 	for _, w := range b.s.Waiting() {
-		x := api.Waiting{Step: w.Step.String(), Kind: w.Kind, Choices: w.Choices, Shown: w.Shown}
+		x := WaitingOf(w)
 		var err error
 		if x.Question, err = textOf(b.read, w.Question); err != nil {
 			return err
@@ -332,12 +332,23 @@ func (b *viewer) waiting() error {
 			return err
 		}
 		x.Form = protocol.JSON(form)
-		if w.Due > 0 {
-			x.Due = new(stamp(w.Due))
-		}
 		b.v.Waiting = append(b.v.Waiting, x)
 	}
 	return nil
+}
+
+// WaitingOf is a visit that waits as it is shown, without what has to be read of it: a question above the
+// length of an event, and a form.
+func WaitingOf(w rules.WaitingVisit) api.Waiting {
+	x := api.Waiting{Step: w.Step.String(), Kind: w.Kind, Question: w.Question.S, Choices: w.Choices, Shown: w.Shown,
+		OnTimeout: w.OnTimeout, Assignees: w.Assignees, Escalated: w.Escalated}
+	if w.Due > 0 {
+		x.Due = new(stamp(w.Due))
+	}
+	for _, at := range w.Remind {
+		x.Remind = append(x.Remind, stamp(at))
+	}
+	return x
 }
 
 func (b *viewer) info() error {

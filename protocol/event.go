@@ -56,6 +56,8 @@ const (
 	EvAnswered         EventType = "answered"
 	EvMessage          EventType = "message"
 	EvTimerFired       EventType = "timer_fired"
+	EvReminded         EventType = "reminded"
+	EvEscalated        EventType = "escalated"
 	EvApproval         EventType = "approval"
 	EvSandbox          EventType = "sandbox"
 	EvSuspended        EventType = "suspended"
@@ -288,6 +290,24 @@ type WaitingFor struct {
 	// Shown is the digest of a call under approval: of what Question shows, and of all that decides
 	// what the call does. A call of another digest is asked for again.
 	Shown string `cbor:"shown,omitempty" json:"shown,omitempty"`
+	// Remind are the times of reminders, in unix µs, and Assignees the names whose answers count, of those that
+	// are authenticated; none is everybody.
+	Remind    []int64  `cbor:"remind,omitempty" json:"remind,omitempty"`
+	Assignees []string `cbor:"assignees,omitempty" json:"assignees,omitempty"`
+}
+
+// Reminded is a reminder of a question that waits still: the n-th, those before it that were missed included.
+type Reminded struct {
+	N int `cbor:"n" json:"n"`
+}
+
+// Escalated puts a question that was not answered in time to further people. Due and Remind take the place of
+// those of the WaitingFor, and Assignees are all who may answer now.
+type Escalated struct {
+	N         int      `cbor:"n" json:"n"` // from 1
+	Assignees []string `cbor:"assignees" json:"assignees"`
+	Due       int64    `cbor:"due" json:"due"` // unix µs
+	Remind    []int64  `cbor:"remind,omitempty" json:"remind,omitempty"`
 }
 
 // Answered is what someone said to a waiting visit.

@@ -34,6 +34,8 @@ var events = []EventSpec{
 	event[Answered]("somebody answered a visit that waits"),
 	event[MessageIn]("a message came from outside"),
 	event[TimerFired]("the time came that a visit waited for"),
+	event[Reminded]("a question that waits was called to mind"),
+	event[Escalated]("a question was not answered in time and is put to further people"),
 	event[Approval]("a tool call was allowed or denied"),
 	event[SandboxTier]("what confines the commands of a visit; `met` behind a command that failed as at a wall, or was refused an endpoint"),
 	event[SuspendedBy]("the run stops until it is resumed"),

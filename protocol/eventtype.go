@@ -15,6 +15,8 @@ func (WaitingFor) EventType() EventType      { return EvWaiting }
 func (Answered) EventType() EventType        { return EvAnswered }
 func (MessageIn) EventType() EventType       { return EvMessage }
 func (TimerFired) EventType() EventType      { return EvTimerFired }
+func (Reminded) EventType() EventType        { return EvReminded }
+func (Escalated) EventType() EventType       { return EvEscalated }
 func (Approval) EventType() EventType        { return EvApproval }
 func (SandboxTier) EventType() EventType     { return EvSandbox }
 func (SuspendedBy) EventType() EventType     { return EvSuspended }

@@ -12,6 +12,9 @@ type Turn struct {
 	Visit    int
 	Attempt  int    // from 1
 	Key      string // WF_STEP_KEY: stable over attempts, distinct between visits and runs
+	// TraceParent is for the programs that the visit starts, never for a model or a record: the traceparent of W3C
+	// Trace Context; "" where none is known.
+	TraceParent string
 
 	Role       Role   // the pinned definition
 	EdgePrompt string // rendered, cut
@@ -22,6 +25,7 @@ type Turn struct {
 	Choices  []Choice          // ActAsk with Role.ChoicesOf: what that gave
 	Fields   []string          // ActAsk with Role.Form: its fields as they were written, nil where that is not known
 	Env      map[string]string // ActRun and tools, rendered
+	Stdin    *Stdin            // ActRun, rendered; nil is the turn itself
 	Values   JSON              // ActSet and ActWorkflow (with): canonical object
 	Wait     Wait              // ActWait, rendered
 	Confined bool              // ActRun: the command runs in the sandbox

@@ -27,6 +27,15 @@ func caller(ctx context.Context) string {
 	return compose.User()
 }
 
+// bound is the name of the person that a request comes from, "" where that is the user of this process.
+func bound(ctx context.Context) string {
+	c, ok := api.CallerOf(ctx)
+	if !ok || c.Owner && c.Name == compose.User() {
+		return ""
+	}
+	return c.Name
+}
+
 // Start begins a run of a served workflow. A request id that was used before gives the run of then, whatever has become of
 // its workflow; where another request was sent with it, an error wrapping protocol.ErrRequestReused.
 func (l *Local) Start(ctx context.Context, s api.Start) (protocol.RunID, bool, error) {
@@ -131,7 +140,7 @@ func (l *Local) mayChoose(ctx context.Context, p *lang.Program, chosen map[strin
 
 // Answer records an answer; the run goes on here, unless another process drives it.
 func (l *Local) Answer(ctx context.Context, run protocol.RunID, x api.Answer) (string, error) {
-	r := engine.Reply{Step: x.Step, Signal: x.Signal, Choice: x.Choice, Text: x.Text, Shown: x.Shown, By: caller(ctx), Source: cmp.Or(x.Source, "http")}
+	r := engine.Reply{Step: x.Step, Signal: x.Signal, Choice: x.Choice, Text: x.Text, Shown: x.Shown, By: caller(ctx), Source: cmp.Or(x.Source, "http"), Bound: bound(ctx)}
 	if len(x.Fields) > 0 && string(x.Fields) != "null" {
 		fields, err := protocol.CanonicalizeJSON(x.Fields)
 		if err != nil {

@@ -156,7 +156,7 @@ roles:
   each: {run: 'echo "$ITEM"', env: {ITEM: "${{ item }}"}}
   flaky: {run: "exit 3", continue_on_error: true}
   form: {ask: "Who are you?", form: {type: object, properties: {name: {type: string}}, required: [name]}}
-  gate: {ask: "Go on?", choices: [{label: Once more, value: more, primary: true}, {label: Enough, value: stop}]}
+  gate: {ask: "Go on?", choices: [{label: Once more, value: more, primary: true}, {label: Enough, value: stop}], timeout: 720h, on_timeout: stop, remind: 24h, assignees: ada}
 edges:
   - {from: START, to: writer, prompt: Begin.}
   - {from: writer, to: each, for_each: "[1, 2]"}
@@ -299,7 +299,7 @@ func TestEveryAnswerIsAsItIsDescribed(t *testing.T) {
 	elsewhere := map[string]bool{
 		"Runs.unread": true, "Accepted.warnings": true, "Run.leftovers": true, "Run.mend": true, "Run.mend.step": true, "Run.mend.after": true, "StepView.compactions": true, "StepView.corrections": true, "StepView.cut_off": true, "StepView.child": true, "RunRow.agent": true, "RunInfo.parent.run": true, "RunInfo.parent.step": true,
 		"StepView.workspace.git_head": true, "StepView.workspace.dirty": true, "CostRow.goal": true, "Cache.compactions": true, "Cache.min_compacted": true, "Run.foreign": true, "RunRow.foreign": true, "Workflow.waits_for_trust": true,
-		"Task.failed": true, "MemoryItem.run": true, "MemoryItem.step": true,
+		"Task.failed": true, "MemoryItem.run": true, "MemoryItem.step": true, "Waiting.escalated": true,
 	}
 	for _, schema := range []string{"Health", "Info", "Code", "Workflows", "Workflow", "Started", "Accepted", "Runs", "RunRow", "Run", "RunInfo", "StepView", "Waiting", "Choice", "Usage", "Timing", "Failure", "Messages", "Diff", "RunDiff", "Explanation", "Cache", "Verify", "Cost", "CostRow", "Error",
 		"TaskList", "Task", "MemoryScopes", "MemoryScope", "Memories", "MemoryItem", "OneMemory", "Recalled", "Remembered", "MemoriesChanged", "Reindexed"} {

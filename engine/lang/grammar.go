@@ -23,7 +23,7 @@ var grammar = sync.OnceValue(func() *language {
 	g := &language{agentKeys: agentKeys()}
 	common := commonKeys()
 	modifiers := append(append([]key{}, g.agentKeys...), common...)
-	g.defaults = object(modifiers, "Values for all roles: each key holds for every role that it has an effect on and that does not set it. Variables of env are merged, a role's own value wins. timeout and retry do not reach roles with workflow.")
+	g.defaults = object(modifiers, "Values for all roles: each key holds for every role that it has an effect on and that does not set it. Variables of env are merged, a role's own value wins. timeout and retry do not reach roles with workflow or ask.")
 	g.role = object(append(roleKeys(), modifiers...), "A role: one participant of the workflow, which does exactly one of prompt, run, ask, workflow, wait and set.")
 	g.edge = object(edgeKeys(), "An edge: where the run goes when a role has finished, on which condition, how often and with which message. The edges of a role are tried in the order written.")
 	g.input = inputShape()
@@ -38,6 +38,7 @@ var (
 	serverName = lazy.Regexp(`^[A-Za-z_][A-Za-z0-9_-]{0,31}$`)
 	memoryName = lazy.Regexp(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,63}$`)
 	endpoint   = lazy.Regexp(`^(packages|[A-Za-z0-9_.-]+:[0-9]{1,5}|\[[0-9A-Fa-f:.]+\]:[0-9]{1,5})$`)
+	personName = lazy.Regexp(`^[^\s\pC$]([^\pC$]{0,98}[^\s\pC$])?$`)
 	headerName = lazy.Regexp(`^[A-Za-z0-9-]+$`)
 	retryClass = lazy.Regexp(`^(any|timeout|rate_limit|server_error|invalid_output|exit_code|exit_[0-9]{1,3})$`)
 )
@@ -48,6 +49,7 @@ const maxEntries = 10_000
 var (
 	str      = &shape{kind: aString}
 	people   = &shape{kind: aString, free: true}
+	person   = matching(personName, "a name without spaces at its ends, of at most 100 characters")
 	text     = &shape{kind: aText}
 	yesNo    = &shape{kind: aBool}
 	posInt   = &shape{kind: anInt, min: 1}

@@ -63,6 +63,8 @@ var beside = map[string]struct{ actions, proof string }{
 	"prompt":               {"prompt", "TestW01ReEntryLayout"},
 	"run":                  {"run", "TestRunConcludesWithTextAndExitCode"},
 	"ask":                  {"ask", "TestAskConcludesWithTheAnswer"},
+	"stdin":                {"run", "TestACommandReadsWhatItsRoleSays"},
+	"stdin.file":           {"", "TestACommandReadsAFileOfTheWorkspace"},
 	"workflow":             {"workflow", "TestASubWorkflowHandsItsQuestionUpAndTheAnswerDown"},
 	"wait":                 {"wait", "TestWaitTellsWhenItIsDue"},
 	"wait.for":             {"", "TestWaitTellsWhenItIsDue"},
@@ -101,8 +103,13 @@ var beside = map[string]struct{ actions, proof string }{
 	"memory.embed":         {"", "TestAModelOfVectorsThatIsDownSuspendsTheVisitBeforeItBegins"},
 	"sandbox":              {"prompt run", "TestPoliciesOfRoleAgentAndTool"},
 	"network":              {"prompt run", "TestPoliciesOfRoleAgentAndTool"},
-	"timeout":              {"prompt run workflow", "TestATimeoutIsAFailureOfWhatWorks"},
-	"retry":                {"prompt run workflow", "TestAFurtherAttemptIsMadeOfWhatWorks"},
+	"on_timeout":           {"ask", "TestAQuestionThatIsNotAnsweredInTime"},
+	"on_timeout.escalate":  {"", "TestAQuestionIsPutToFurtherPeople"},
+	"on_timeout.then":      {"", "TestAQuestionIsPutToFurtherPeople"},
+	"remind":               {"ask", "TestAQuestionIsCalledToMind"},
+	"assignees":            {"ask", "TestAssigneesBindAuthenticatedAnswers"},
+	"timeout":              {"ask prompt run workflow", "TestATimeoutIsAFailureOfWhatWorks"},
+	"retry":                {"ask prompt run workflow", "TestAFurtherAttemptIsMadeOfWhatWorks"},
 	"retry.attempts":       {"", "TestAFurtherAttemptIsMadeOfWhatWorks"},
 	"retry.delay":          {"", "TestTheDelayOfARetryGrowsToItsBound"},
 	"retry.factor":         {"", "TestTheDelayOfARetryGrowsToItsBound"},
@@ -214,7 +221,7 @@ var samples = map[string]string{
 	"description": "What it is for.", "tools": "[read_file]", "model": "a/b", "params": "{temperature: 1}", "max_turns": "3",
 	"context": "task", "task": "{words: 10}", "task_summaries": "1", "dynamic": "[date]", "compaction": "{keep: 2}", "memory": "true",
 	"sandbox": "off", "network": "allow", "timeout": "1m", "retry": "2", "max_visits": "3", "route": "all", "continue_on_error": "true",
-	"once": "true", "env": "{A: b}", "dir": "sub",
+	"once": "true", "on_timeout": "escalate", "remind": "1m", "assignees": "[anna]", "stdin": "text", "env": "{A: b}", "dir": "sub",
 }
 
 // TestEveryKeyOfARoleHasAnEffectOrIsRefused loads each key beside each action: either the
@@ -245,8 +252,11 @@ func TestEveryKeyOfARoleHasAnEffectOrIsRefused(t *testing.T) {
 				continue // the action itself: a role has one
 			}
 			base := fmt.Sprintf("    %s: %s\n", a, samples[string(a)])
-			if k.name == "task" && a == protocol.ActWorkflow {
+			switch {
+			case k.name == "task" && a == protocol.ActWorkflow:
 				base += "    context: task\n"
+			case (k.name == "on_timeout" || k.name == "retry") && a == protocol.ActAsk:
+				base += "    timeout: 1h\n"
 			}
 			plain, ds := load(base)
 			if plain == "" {

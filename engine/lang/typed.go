@@ -329,6 +329,11 @@ func (c *checker) role(r *protocol.Role) {
 	} else {
 		c.template(w, s)
 	}
+	if in := n.Get("stdin"); c.good(in) && in.Kind == yaml.Mapping {
+		c.template(in.Get("file"), s)
+	} else {
+		c.template(in, s)
+	}
 	c.values(n.Get("set"), s)
 	c.values(n.Get("with"), s)
 	withSecrets := *s

@@ -44,27 +44,29 @@ type storedAct struct {
 // visit is one entry of a role.
 type visit struct {
 	storedVisit
-	of *act
+	of   *act
+	last protocol.Seq // of the newest step_started, as Visit.Last
 }
 
 // storedVisit is what a snapshot holds of a visit: all but the activation.
 type storedVisit struct {
-	Index    int                 `cbor:"index"`  // of StepID
-	Number   int                 `cbor:"number"` // StepRecord.Visit
-	Item     *protocol.Item      `cbor:"item"`
-	Resumes  protocol.Link       `cbor:"resumes"`
-	Tools    protocol.Link       `cbor:"tools"`
-	Inject   protocol.Link       `cbor:"inject"`
-	Prompt   protocol.Text       `cbor:"prompt"`
-	Attempt  int                 `cbor:"attempt"`
-	Mode     Mode                `cbor:"mode"`
-	Waiting  protocol.WaitKind   `cbor:"waiting"` // while waits
-	Due      int64               `cbor:"due"`     // of a wait or a retry, unix µs; 0 is never
-	Question protocol.Text       `cbor:"question"`
-	Choices  []protocol.Choice   `cbor:"choices"`
-	Form     protocol.Text       `cbor:"form"`
-	Shown    string              `cbor:"shown,omitempty"` // digest of the tool call under approval
-	First    protocol.Seq        `cbor:"first"`           // of the first step_started
+	Index    int               `cbor:"index"`  // of StepID
+	Number   int               `cbor:"number"` // StepRecord.Visit
+	Item     *protocol.Item    `cbor:"item"`
+	Resumes  protocol.Link     `cbor:"resumes"`
+	Tools    protocol.Link     `cbor:"tools"`
+	Inject   protocol.Link     `cbor:"inject"`
+	Prompt   protocol.Text     `cbor:"prompt"`
+	Attempt  int               `cbor:"attempt"`
+	Mode     Mode              `cbor:"mode"`
+	Waiting  protocol.WaitKind `cbor:"waiting"` // while waits
+	Due      int64             `cbor:"due"`     // of a wait or a retry, unix µs; 0 is never
+	Question protocol.Text     `cbor:"question"`
+	Choices  []protocol.Choice `cbor:"choices"`
+	Form     protocol.Text     `cbor:"form"`
+	Shown    string            `cbor:"shown,omitempty"` // digest of the tool call under approval
+	storedAsking
+	First    protocol.Seq        `cbor:"first"` // of the first step_started
 	Record   protocol.Link       `cbor:"record"`
 	Status   protocol.StepStatus `cbor:"status"`
 	LastErr  string              `cbor:"lastErr"`

@@ -16,7 +16,7 @@ type agenda struct {
 	open   []*act            // those with a visit that has not ended, ascending n
 	tokens []*act            // those with a token that is not used up, ascending n
 	visits [Ended][]*visit   // by mode, by activation and item; of retries by due time first
-	timers []*visit          // those that wait for a time, by due time
+	timers []*visit          // those that wait of which something is due, by its time
 }
 
 // stepName is a step without its item.
@@ -36,7 +36,7 @@ func byPlace(a, b *visit) int {
 }
 
 // byDue is the order of time.
-func byDue(a, b *visit) int { return cmp.Or(cmp.Compare(a.Due, b.Due), byPlace(a, b)) }
+func byDue(a, b *visit) int { return cmp.Or(cmp.Compare(a.wake(), b.wake()), byPlace(a, b)) }
 
 func orderOf(m Mode) func(a, b *visit) int {
 	if m == Retries {
@@ -87,7 +87,7 @@ func (s *State) list(v *visit, in bool) {
 	}
 	g := &s.agenda
 	g.visits[v.Mode] = listed(g.visits[v.Mode], v, in, orderOf(v.Mode))
-	if v.Mode == Waits && v.Due > 0 {
+	if v.Mode == Waits && v.wake() > 0 {
 		g.timers = listed(g.timers, v, in, byDue)
 	}
 }

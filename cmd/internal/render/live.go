@@ -121,7 +121,7 @@ func (l *live) Notice(n api.Update) {
 		l.close1(n.Step, l.row(l.w.Yellow("⏸"), n.Step, Event(d)))
 	case protocol.StepCompleted:
 		l.completed(n.Step, s, d)
-	case protocol.SuspendedBy, protocol.LimitReached, protocol.ModelFallback, protocol.CancelledBy, protocol.ResumedBy:
+	case protocol.Reminded, protocol.Escalated, protocol.SuspendedBy, protocol.LimitReached, protocol.ModelFallback, protocol.CancelledBy, protocol.ResumedBy:
 		l.draw(l.row(l.w.Yellow("!"), n.Step, Event(n.Data)))
 	}
 }

@@ -27,6 +27,7 @@ export interface Question {
   choices: Choice[];
   form: Text; // JSON Schema
   due: number; // unix milliseconds, 0 is never
+  assignees: string[]; // whose answers count; none is anyone
   since: number;
   shown: string; // digest of the tool call that the question shows
 }
@@ -301,9 +302,15 @@ const folds: Record<string, (r: State, e: Entry, s: Step | undefined) => void> =
     r.waiting.set(s.id, {
       step: s.id, kind: textOf(d["kind"]) as WaitKind, question: d["question"] as Text, choices: (d["choices"] as Choice[] | null) ?? [],
       form: d["form"] as Text, due: millis(d["due"]), since: e.at, shown: textOf(d["shown"]),
+      assignees: (d["assignees"] as string[] | null) ?? [],
     });
     r.move(s, "waiting");
     open(s, e.at, "wait");
+  },
+
+  escalated(r, e, s) {
+    const q = s && r.waiting.get(s.id);
+    if (q) r.waiting.set(s.id, {...q, due: millis(e.data["due"]), assignees: (e.data["assignees"] as string[] | null) ?? []});
   },
 
   answered: unpark,

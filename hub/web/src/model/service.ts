@@ -141,6 +141,7 @@ export interface Command {
   run: string;
   dir: string;
   env: Array<NamedTemplate> | null;
+  stdin?: Stdin; // What it reads in place of its turn.
   edge_prompt: string;
 }
 
@@ -712,6 +713,12 @@ export interface Started {
 /** The state of a run. */
 export type Status = "running" | "waiting" | "suspended" | "done" | "failed" | "cancelled";
 
+/** What a command reads: the text, or, where File is set, that file. */
+export interface Stdin {
+  text?: string; // Template.
+  file?: string; // Template of a path, relative to where the command works.
+}
+
 /** A visit with the run that it is of: wf.step/v1. */
 export interface Step {
   schema: "wf.step/v1";
@@ -885,8 +892,12 @@ export interface Waiting {
   question: string; // For a signal, its name.
   choices: Array<Choice> | null;
   form?: Record<string, unknown>; // JSON Schema of the fields to fill in.
-  due: Time | null; // Of a timer.
+  due: Time | null; // Of a timer, and of a question that is to be answered by then.
   shown?: string; // The digest of the tool call that question shows. Choices are allow, allow_run (exactly this call, until the run ends; not always offered) and deny, whose text is the reason.
+  on_timeout?: string; // What happens then to a question: the value of a choice, fail or escalate.
+  remind?: Array<Time>; // When it is called to mind.
+  assignees?: Array<string>; // The names whose authenticated answers count; none is anyone.
+  escalated?: number; // How often it was put to further people.
 }
 
 /** A way that a run took. */

@@ -31,6 +31,7 @@ function questionOf(w: Waiting): Question {
   return {
     step: w.step, kind: w.kind, question: w.question, choices: w.choices ?? [], form: w.form ? JSON.stringify(w.form) : "",
     due: w.due ? Date.parse(w.due) : 0, since: 0, shown: w.shown ?? "",
+    assignees: w.assignees ?? [],
   };
 }
 
