@@ -213,23 +213,10 @@ func (a *app) begin(ctx context.Context, p *target, l engine.Launch, f runFlags)
 		return err
 	}
 	run, fresh, err := p.here.Begin(ctx, l)
-	if err == nil && !fresh {
-		err = a.sameRequest(ctx, p, run, l, f)
-	}
 	if err != nil {
 		return errors.Join(err, stop())
 	}
 	return errors.Join(a.begun(ctx, p, run, fresh, f), stop())
-}
-
-// sameRequest is nil if a run that was begun before is what the command line asks for.
-func (a *app) sameRequest(ctx context.Context, p *target, run protocol.RunID, l engine.Launch, f runFlags) error {
-	s := f.Start
-	s.Workflow, s.Models = l.File, chosenModels(f.models)
-	if err := json.Unmarshal(l.Inputs, &s.Inputs); err != nil {
-		return fmt.Errorf("inputs: %w", err)
-	}
-	return p.here.Reused(ctx, run, s)
 }
 
 // begun goes on with a run that has begun; with a request id that was used before it shows that run.
