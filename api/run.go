@@ -57,6 +57,7 @@ type RunInfo struct {
 	Parent      *protocol.ParentRun `json:"parent"`
 	ForkedFrom  *CID                `json:"forked_from"` // the newest event that both runs share
 	Inputs      protocol.JSON       `json:"inputs"`
+	Trigger     *protocol.Trigger   `json:"trigger,omitempty"` // what began it; left out where a person or a client did
 }
 
 // A Window chooses steps of a run. The zero Window is all of them.

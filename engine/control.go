@@ -207,7 +207,7 @@ func (e *Engine) insist(ctx context.Context, run protocol.RunID, decide func(*ru
 			continue
 		}
 		if err == nil {
-			e.notify(run, entries, drafts)
+			e.notify(aboutRun(run, s), entries, drafts)
 		}
 		return err
 	}

@@ -19,6 +19,7 @@ type DriveOptions struct {
 	Limits []protocol.LimitChanged // raised before anything else
 
 	stored func([]protocol.Entry, []cas.Draft) // called with what the driver committed; may be nil
+	held   func(*protocol.Held)                // called when all that runs is held, and, with nil, when that is over; may be nil
 }
 
 // Drive goes on with a run until it is over or nothing can move, and returns where it stands.
@@ -32,7 +33,7 @@ func (e *Engine) Drive(ctx context.Context, run protocol.RunID, o DriveOptions) 
 	}
 	defer unlock()
 	d := &driver{e: e, run: run, work: map[string]*worker{}, in: make(chan report), pipe: newPipe(),
-		fresh: map[protocol.Link][]byte{}, stored: o.stored, past: e.pasts.take(run)}
+		fresh: map[protocol.Link][]byte{}, stored: o.stored, held: o.held, past: e.pasts.take(run)}
 	defer e.pasts.rest(d.past)
 	defer func() { d.pipe.close() }()
 	if err := d.load(ctx); err != nil {
@@ -48,6 +49,7 @@ func (e *Engine) Drive(ctx context.Context, run protocol.RunID, o DriveOptions) 
 		return nil, err
 	}
 	defer d.drove()
+	defer d.tellHold(nil)
 	if err = d.drive(ctx, o); err != nil {
 		d.abandon(err)
 		if err != ctx.Err() {
@@ -86,6 +88,8 @@ type driver struct {
 	breach       *rules.Breach // a limit of the run that was reached
 	unready      error         // a visit that cannot begin: what it needs is not there
 	stored       func([]protocol.Entry, []cas.Draft)
+	held         func(*protocol.Held)
+	allHeld      bool   // as it was told to held
 	agents       bool   // the run has an agent: its commands are confined
 	changes      uint64 // commit counter of the store when the journal was last looked at
 }
@@ -296,10 +300,13 @@ func (d *driver) take(ctx context.Context, r report) error {
 		c <- err
 	}
 	d.soon = d.soon[:0]
-	if err != nil || d.pipe.open == nil {
-		return err
+	if err == nil && d.pipe.open != nil {
+		err = d.push(ctx)
 	}
-	return d.push(ctx)
+	if err == nil {
+		d.tellHold(d.s.Held())
+	}
+	return err
 }
 
 // next is a report that waits.
@@ -365,6 +372,7 @@ func (d *driver) heard(r report) (facts []cas.Draft, blocks []cas.Block, err err
 			}
 			x, blocks = event, append(blocks, more...)
 		}
+		d.noteHold(r.step, x)
 		fact, err := cas.Draft{Step: r.step, Data: x}.Ready()
 		if err != nil {
 			return nil, nil, err

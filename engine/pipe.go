@@ -339,13 +339,13 @@ func (d *driver) say(x api.Update) {
 
 // notify passes a batch that is on disk to the watcher.
 func (d *driver) notify(b *batch, entries []protocol.Entry) {
-	sent := 0
+	sent, of := 0, aboutRun(d.run, d.s)
 	for _, x := range b.said {
-		d.e.notify(d.run, entries[sent:x.after], b.drafts[sent:x.after])
+		d.e.notify(of, entries[sent:x.after], b.drafts[sent:x.after])
 		sent = x.after
 		d.e.Watch(x.Update)
 	}
-	d.e.notify(d.run, entries[sent:], b.drafts[sent:])
+	d.e.notify(of, entries[sent:], b.drafts[sent:])
 }
 
 // snapshotEvery is the number of events after which the folded state is stored again, at the

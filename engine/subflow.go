@@ -73,7 +73,7 @@ func (p subflow) Perform(ctx context.Context, turn protocol.Turn, emit roles.Emi
 	if err := calls.catchUp(ctx, p.e.Store); err != nil {
 		return protocol.Conclusion{}, err
 	}
-	s, err := p.e.Drive(ctx, child, DriveOptions{By: "run " + string(turn.Run), stored: calls.follow(ctx)})
+	s, err := p.e.Drive(ctx, child, DriveOptions{By: "run " + string(turn.Run), stored: calls.follow(ctx), held: childHold(ctx, emit)})
 	// A visit that was interrupted has made its calls all the same.
 	if err := errors.Join(err, calls.catchUp(context.WithoutCancel(ctx), p.e.Store)); err != nil {
 		return protocol.Conclusion{}, err

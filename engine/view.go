@@ -354,7 +354,7 @@ func WaitingOf(w rules.WaitingVisit) api.Waiting {
 func (b *viewer) info() error {
 	i := b.s.Info
 	b.v.Info = api.RunInfo{Title: i.Title, Type: i.Type, Scope: i.Scope, Tags: i.Tags, CreatedBy: i.CreatedBy,
-		TargetUser: i.TargetUser, RequestID: i.RequestID, Workspace: i.Workspace, File: i.File, Parent: i.Parent, ForkedFrom: text(i.Forked)}
+		TargetUser: i.TargetUser, RequestID: i.RequestID, Workspace: i.Workspace, File: i.File, Parent: i.Parent, ForkedFrom: text(i.Forked), Trigger: i.Trigger}
 	b.v.Info.Inputs = b.s.Opened().Raw
 	var err error
 	b.v.Info.Description, err = textOf(b.read, i.Description)
@@ -368,6 +368,9 @@ func (b *viewer) open(x rules.Visit) {
 		return
 	}
 	st.Status = b.s.Shown(x.Mode)
+	if x.Held != nil && st.Status == "running" {
+		st.Held = x.Held.String()
+	}
 	st.record = protocol.Link{} // else of a failed visit that is tried again
 	if x.Mode == rules.Parked && x.Error != "" {
 		st.Error = &protocol.ErrorInfo{Code: "suspended", Phase: string(st.Action), Message: x.Error}

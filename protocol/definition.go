@@ -18,6 +18,7 @@ type Workflow struct {
 	Outputs     []NamedTemplate  `cbor:"outputs,omitempty" json:"outputs,omitempty"` // sorted by name
 	MCP         []MCPServer      `cbor:"mcp,omitempty" json:"mcp,omitempty"`         // sorted by name
 	Schedule    *Schedule        `cbor:"schedule,omitempty" json:"schedule,omitempty"`
+	Webhook     *Webhook         `cbor:"webhook,omitempty" json:"webhook,omitempty"`
 }
 
 // MCPServer offers tools to agents, as mcp:NAME/TOOL. Exactly one of Command and URL is set.

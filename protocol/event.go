@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/fxamacker/cbor/v2"
@@ -77,6 +78,8 @@ const (
 	EvForked           EventType = "forked"
 	EvCancelled        EventType = "cancelled"
 	EvDone             EventType = "done"
+	EvHeld             EventType = "held"
+	EvReleased         EventType = "released"
 )
 
 // Data is the data of one event type: a struct; its EventType method has a value receiver.
@@ -111,6 +114,8 @@ type RunStarted struct {
 	Sources map[string]Link `cbor:"sources,omitempty" json:"sources,omitempty"`
 	// AllowSecretInputs are the inputs that were let in although they may hold a secret.
 	AllowSecretInputs []string `cbor:"allow_secret_inputs,omitempty" json:"allow_secret_inputs,omitempty"`
+	// Trigger began the run; nil where a person or a client did.
+	Trigger *Trigger `cbor:"trigger,omitempty" json:"trigger,omitempty"`
 }
 
 // StartedIn is the directory in which the run was started.
@@ -241,6 +246,42 @@ const (
 	UsageGoal       = "goal"       // the goal of a task
 	UsageSummary    = "summary"    // the summary of a task
 )
+
+// Held is a visit that is kept back by the limits of a provider: until it is released it does nothing, and its time
+// does not count.
+type Held struct {
+	Provider string `cbor:"provider" json:"provider"` // as the config calls it
+	Limit    string `cbor:"limit" json:"limit"`       // HeldByRequests, …
+	Max      int64  `cbor:"max,omitempty" json:"max,omitempty"`
+}
+
+// What a visit is held by.
+const (
+	HeldByRequests   = "requests"    // Max in a minute
+	HeldByTokens     = "tokens"      // Max in a minute
+	HeldByInFlight   = "in_flight"   // Max at once
+	HeldByRetryAfter = "retry_after" // the provider asked to wait
+)
+
+// String says it in words.
+func (h Held) String() string {
+	switch h.Limit {
+	case HeldByRequests:
+		return fmt.Sprintf("waits for the limit of %s a minute of the provider %s", Plural(int(h.Max), "request"), h.Provider)
+	case HeldByTokens:
+		return fmt.Sprintf("waits for the limit of %s a minute of the provider %s", Plural(int(h.Max), "token"), h.Provider)
+	case HeldByInFlight:
+		return fmt.Sprintf("waits for the limit of %s at once of the provider %s", Plural(int(h.Max), "request"), h.Provider)
+	case HeldByRetryAfter:
+		return fmt.Sprintf("waits, since the provider %s asked to", h.Provider)
+	}
+	return "waits for the provider " + h.Provider
+}
+
+// Released is a visit that goes on after it was held.
+type Released struct {
+	MS int64 `cbor:"ms" json:"ms"` // for so long
+}
 
 // AttemptFailed is one try that did not work.
 type AttemptFailed struct {

@@ -27,6 +27,8 @@ var events = []EventSpec{
 	event[TextSaid]("what a model said in one turn"),
 	event[ToolCall]("a model calls a tool: durable before the tool runs"),
 	event[ToolResult]("what a tool answered"),
+	event[Held]("a visit is kept back by the limits of a provider"),
+	event[Released]("a visit that was held goes on"),
 	event[Usage]("what one model call used"),
 	event[AttemptFailed]("one try of a visit did not work"),
 	event[StepCompleted]("a visit ended, well or for good"),

@@ -8,6 +8,8 @@ func (Thinking) EventType() EventType        { return EvThinking }
 func (TextSaid) EventType() EventType        { return EvText }
 func (ToolCall) EventType() EventType        { return EvToolCall }
 func (ToolResult) EventType() EventType      { return EvToolResult }
+func (Held) EventType() EventType            { return EvHeld }
+func (Released) EventType() EventType        { return EvReleased }
 func (Usage) EventType() EventType           { return EvUsage }
 func (AttemptFailed) EventType() EventType   { return EvAttemptFailed }
 func (StepCompleted) EventType() EventType   { return EvStepCompleted }

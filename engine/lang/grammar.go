@@ -99,7 +99,7 @@ func (g *language) fileKeys() []key {
 		{name: "description", shape: people, unset: "none",
 			doc: "What the workflow does, for people: wf serve and the page show it.", example: "description: Repair a Go module until its tests pass", field: "description"},
 		{name: "on", shape: object(onKeys(), ""), unset: "the workflow is started by wf run or by a client alone",
-			doc: "What starts the workflow by itself.", example: `on: {schedule: "@daily"}`, field: "schedule"},
+			doc: "What starts the workflow by itself.", example: `on: {schedule: "@daily"}`, field: "schedule webhook"},
 		{name: "inputs", shape: namedBy(mapOf(g.input), wordName, "letters, digits and _"), unset: "a run takes no inputs",
 			doc:     "Values that a run is started with: name → type or details. They are given with wf run -i NAME=VALUE and read as ${{ inputs.NAME }}. They do not change during a run.",
 			example: "inputs: {package: {type: string, default: ./...}, dry_run: boolean}", field: "inputs"},
@@ -129,10 +129,38 @@ func onKeys() []key {
 			example: "on: {schedule: {cron: \"30 6 * * mon-fri\"}}", field: "schedule.cron"},
 		{name: "timezone", shape: str, def: "UTC", doc: "Time zone in which the expression is read, by its IANA name.",
 			example: `on: {schedule: {cron: "@daily", timezone: Europe/Berlin}}`, field: "schedule.timezone"},
+		{name: "overlap", shape: enum(protocol.OverlapAllow, protocol.OverlapSkip, protocol.OverlapQueue), def: protocol.OverlapAllow,
+			doc:     "What becomes of a firing while a run of the schedule is open, that is, has not ended: allow starts it beside that run, skip leaves it out, queue lets the newest one wait until the run has ended.",
+			example: `on: {schedule: {cron: "*/10 * * * *", overlap: skip}}`, field: "schedule.overlap"},
+		{name: "catch_up", shape: enum(protocol.CatchUpLast, protocol.CatchUpAll, protocol.CatchUpNone), def: protocol.CatchUpLast,
+			doc:     "What becomes of firings that passed while no wf serve ran or the machine slept: last starts the newest of them, all starts each, at most 100, the oldest first, none leaves out what is more than two minutes late.",
+			example: `on: {schedule: {cron: "@hourly", catch_up: all}}`, field: "schedule.catch_up"},
 	}, "")
-	return []key{{name: "schedule", shape: either(cron, details), unset: "no schedule",
-		doc:     "When wf serve starts the workflow: a cron expression in UTC, or the details. A workflow with a schedule can have no required inputs.",
-		example: `on: {schedule: "0 9 * * mon-fri"}`, field: "schedule.cron"}}
+	secret := matching(wordName, "the name of a declared secret")
+	rotated := listOf(secret)
+	rotated.max = mostHookSecrets
+	hook := object([]key{
+		{name: "kind", shape: enum(protocol.WebhookGitHub, protocol.WebhookStripe, protocol.WebhookHMAC), required: true,
+			doc:     "How the sender signs: github (X-Hub-Signature-256), stripe (Stripe-Signature), or hmac: Standard Webhooks (webhook-id, webhook-timestamp, webhook-signature).",
+			example: "secrets: [HOOK_KEY]\non: {webhook: {kind: github, secret: HOOK_KEY}}", field: "webhook.kind"},
+		{name: "secret", shape: either(secret, rotated), required: true,
+			doc:     "Name of the declared secret with which the sender signs. While it is changed: a list of two, the new and the old one; a signature by either holds.",
+			example: "secrets: [HOOK_KEY, HOOK_KEY_OLD]\non: {webhook: {kind: hmac, secret: [HOOK_KEY, HOOK_KEY_OLD]}}", field: "webhook.secrets"},
+		{name: "if", shape: condExpr, unset: "every event starts a run",
+			doc:     "Condition: an expression over event. An event for which it is false or null starts nothing and is answered with 204.",
+			example: "secrets: [HOOK_KEY]\non: {webhook: {kind: github, secret: HOOK_KEY, if: 'event.body.ref == \"refs/heads/main\"'}}", field: "webhook.if"},
+		{name: "with", shape: namedBy(mapOf(anything), wordName, "letters, digits and _"), unset: "a run gets the defaults of its inputs",
+			doc:     "Inputs of the run: name → template or value. Expressions see event.body, the JSON or the text that was sent, and event.headers, by names in lower case; what an event lacks is null. An input that would be null is left out.",
+			example: "secrets: [HOOK_KEY]\ninputs: {commit: string}\non: {webhook: {kind: github, secret: HOOK_KEY, with: {commit: \"${{ event.body.after }}\"}}}", field: "webhook.with"},
+	}, "")
+	return []key{
+		{name: "schedule", shape: either(cron, details), unset: "no schedule",
+			doc:     "When wf serve starts the workflow: a cron expression in UTC, or the details. A workflow with a schedule can have no required inputs.",
+			example: `on: {schedule: "0 9 * * mon-fri"}`, field: "schedule.cron"},
+		{name: "webhook", shape: hook, unset: "no webhook",
+			doc:     "wf serve starts the workflow when another service sends a signed event to POST /v1/hooks/NAME, NAME being the name of the workflow. Every required input must stand under with.",
+			example: "secrets: [HOOK_KEY]\non: {webhook: {kind: github, secret: HOOK_KEY}}", field: "webhook.kind webhook.secrets"},
+	}
 }
 
 func limitKeys() []key {

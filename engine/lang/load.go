@@ -167,6 +167,7 @@ func (l *loader) decode() {
 	l.decodeSecrets(l.root.Get("secrets"))
 	l.decodeMCP(l.root.Get("mcp"))
 	l.decodeSchedule(l.root.Get("on").Get("schedule"))
+	l.decodeWebhook(l.root.Get("on").Get("webhook"))
 	l.decodeRoles(l.root.Get("roles"), l.root.Get("defaults"))
 	l.decodeEdges(l.root.Get("edges"))
 	l.w.Outputs = l.named(l.root.Get("outputs"))

@@ -78,6 +78,8 @@ type storedVisit struct {
 	Compacted bool  `cbor:"compacted"`         // Resumes is a Compaction that it made itself
 	Compact   bool  `cbor:"compact,omitempty"` // a person asked that it begin with one
 	Lap       *lap  `cbor:"lap,omitempty"`     // null for roles without a time limit
+
+	Held *protocol.Held `cbor:"held,omitempty"` // while it runs: kept back by the limits of a provider
 }
 
 func (v *visit) id() protocol.StepID {

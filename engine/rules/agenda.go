@@ -17,6 +17,7 @@ type agenda struct {
 	tokens []*act            // those with a token that is not used up, ascending n
 	visits [Ended][]*visit   // by mode, by activation and item; of retries by due time first
 	timers []*visit          // those that wait of which something is due, by its time
+	held   int               // of those that run: kept back by the limits of a provider
 }
 
 // stepName is a step without its item.
@@ -73,11 +74,39 @@ func (s *State) to(v *visit, m Mode, due int64) {
 		v.of.left++
 	}
 	v.Mode, v.Due = m, due
+	s.hold(v, nil)
 	if m == Ended {
 		v.of.left--
 	}
 	s.list(v, true)
 	s.opened(v.of)
+}
+
+// heldBack notes that a visit that runs is held, or, with nil, that it goes on.
+func (s *State) heldBack(step string, by *protocol.Held) error {
+	v, _, err := s.visitNamed(step)
+	if err == nil && v.Mode == Runs {
+		s.hold(v, by)
+	}
+	return err
+}
+
+func (s *State) hold(v *visit, by *protocol.Held) {
+	if v.Held != nil {
+		s.agenda.held--
+	}
+	if v.Held = by; by != nil {
+		s.agenda.held++
+	}
+}
+
+// Held reports whether all that runs is held, and what by: nil where something works, or nothing runs.
+func (s *State) Held() *protocol.Held {
+	running := s.agenda.visits[Runs]
+	if s.Stopped || len(running) == 0 || len(running) > s.agenda.held {
+		return nil
+	}
+	return running[0].Held
 }
 
 // list keeps the lists of the visits that have not ended.
@@ -132,6 +161,9 @@ func (s *State) reindex() {
 			a.begun++
 			if v.Mode == Ended {
 				a.left--
+			}
+			if v.Held != nil {
+				s.agenda.held++
 			}
 			s.list(v, true)
 		}

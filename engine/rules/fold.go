@@ -47,7 +47,7 @@ func (s *State) FoldMore(events iter.Seq2[protocol.Entry, error]) error {
 
 // moves are the event types that move a State; the others are not decoded when folding.
 var moves = map[protocol.EventType]bool{protocol.EvRunStarted: true, protocol.EvStepStarted: true, protocol.EvStepCompleted: true,
-	protocol.EvAttemptFailed: true, protocol.EvWaiting: true, protocol.EvAnswered: true, protocol.EvApproval: true, protocol.EvMessage: true, protocol.EvReminded: true, protocol.EvEscalated: true, protocol.EvUsage: true, protocol.EvSuspended: true,
+	protocol.EvAttemptFailed: true, protocol.EvWaiting: true, protocol.EvAnswered: true, protocol.EvApproval: true, protocol.EvMessage: true, protocol.EvReminded: true, protocol.EvEscalated: true, protocol.EvUsage: true, protocol.EvHeld: true, protocol.EvReleased: true, protocol.EvSuspended: true,
 	protocol.EvCompacted: true, protocol.EvCompactionAsked: true, protocol.EvCancelled: true, protocol.EvLimitChanged: true, protocol.EvForked: true, protocol.EvDone: true}
 
 func (s *State) decode(e protocol.Event) (protocol.Data, error) {
@@ -84,7 +84,7 @@ func (s *State) Apply(step string, seq protocol.Seq, ts int64, typ protocol.Even
 		s.clock(step, ts, typ, d)
 	}
 	s.Seq, s.TS = seq, max(ts, s.TS)
-	s.Active = !s.Stopped && len(s.agenda.visits[Runs]) > 0
+	s.Active = !s.Stopped && len(s.agenda.visits[Runs]) > s.agenda.held
 	return nil
 }
 
@@ -155,6 +155,10 @@ func (s *State) move(step string, seq protocol.Seq, ts int64, typ protocol.Event
 		s.Totals.add(d)
 		s.measured(step, d)
 		s.learnt(d)
+	case protocol.Held:
+		return s.heldBack(step, &d)
+	case protocol.Released:
+		return s.heldBack(step, nil)
 	case protocol.Compacted:
 		return s.compacted(step, d)
 	case protocol.SuspendedBy:

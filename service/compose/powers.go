@@ -17,6 +17,7 @@ import (
 // What a definition can do beyond the walls around it wants a person's word, once for each CID:
 //
 //	serve, schedule   a daemon starts it, and it runs commands, reaches the network or sends prompts elsewhere
+//	webhook           other services start it, whatever it does: an agent may have written the file
 //	unconfined        a role says "sandbox: off" in a definition with an agent, under wf run and a daemon alike
 //
 // Who runs a file with wf run gives the word for the rest of it by that.
@@ -29,6 +30,9 @@ func powersOf(loaded *config.Loaded, p *lang.Program) []config.Power {
 		if p.Workflow.Schedule != nil {
 			out = append(out, config.Schedule)
 		}
+	}
+	if p.Workflow.Webhook != nil {
+		out = append(out, config.Webhook)
 	}
 	if unconfined(p) {
 		out = append(out, config.Unconfined)
@@ -179,6 +183,7 @@ func Untrusted(wanted []config.Grant, powers ...config.Power) error {
 		what := map[config.Power]string{
 			config.Serve:      "it waits for trust: a daemon starts it only once a person has looked at it",
 			config.Schedule:   "its schedule waits for trust: the clock starts it only once a person has looked at it",
+			config.Webhook:    "its webhook waits for trust: an event starts it only once a person has looked at it",
 			config.Unconfined: `it says "sandbox: off": whatever its agents write runs as you`,
 		}[x.Power]
 		name := x.File

@@ -69,6 +69,7 @@ func (u *Setup) Trust(x Asked) error {
 var powerText = map[config.Power]string{
 	config.Serve:      "wf serve starts it when a client asks",
 	config.Schedule:   "wf serve starts it by the clock",
+	config.Webhook:    "wf serve starts it when another service sends a signed event",
 	config.Unconfined: "runs, as you, whatever its agents write (sandbox: off)",
 
 	config.StartServer:   "a server of tools",

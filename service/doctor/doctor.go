@@ -91,6 +91,7 @@ func checkModels(u *compose.Setup) []api.Checkup {
 		}
 		out = append(out, m)
 	}
+	out = append(out, checkLimits(loaded)...)
 	return append(out, checkPrices(loaded, time.Now()))
 }
 

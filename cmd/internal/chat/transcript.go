@@ -210,6 +210,8 @@ func (t *Transcript) happened(e *protocol.Entry, step string, d protocol.Data) {
 		t.note(e, !t.Interrupted, "suspended (%s): %s", d.Reason, d.Detail.S)
 	case protocol.ResumedBy:
 		t.Status = protocol.Running
+	case protocol.Held:
+		t.note(e, false, "held: %s", d)
 	case protocol.LimitReached:
 		t.note(e, true, "limit %s reached: %d of %d", d.Limit, d.Value, d.Max)
 	case protocol.CompactionAsked:

@@ -44,6 +44,10 @@ func Event(d protocol.Data) string {
 			text += "  [sandbox " + OneLine(wall, 400)
 		}
 		return both(text, d.Appeared.String())
+	case protocol.Held:
+		return "held: " + d.String()
+	case protocol.Released:
+		return "goes on after " + Span(time.Duration(d.MS)*time.Millisecond)
 	case protocol.Usage:
 		return tokens(d)
 	case protocol.AttemptFailed:

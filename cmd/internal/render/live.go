@@ -109,8 +109,10 @@ func (l *live) Notice(n api.Update) {
 		if !protocol.IsTaskControl(d.Name) {
 			s.tail = d.Name + " " + OneLine(d.Args.S, 60)
 		}
-	case protocol.TaskStarted, protocol.TaskStateUpdated:
+	case protocol.TaskStarted, protocol.TaskStateUpdated, protocol.Held:
 		s.tail = Event(d)
+	case protocol.Released:
+		s.tail = ""
 	case protocol.ToolResult:
 		l.appeared(n.Step, d.Appeared)
 	case protocol.SandboxTier:

@@ -29,6 +29,9 @@ func (p *Printer) ShowRun(v *api.Run) error {
 		row("origin", "from elsewhere: no process goes on with it before wf store adopt "+string(v.ID))
 	}
 	row("started", v.Started+" by "+cmp.Or(v.Info.CreatedBy, "someone"))
+	if v.Info.Trigger != nil {
+		row("by", v.Info.Trigger.String())
+	}
 	if v.Info.ForkedFrom != nil {
 		row("forked from", ShortOf(v.Info.ForkedFrom))
 	}

@@ -33,6 +33,9 @@ func (p *Printer) ShowStep(s *api.Step) error {
 			fmt.Fprintf(p.Out, "  %s %s\n", p.Out.Yellow(fmt.Sprintf("attempt %d failed:", t.Attempt)), Visible(why(t.Error)))
 		}
 	}
+	if s.Held != "" {
+		fmt.Fprintf(p.Out, "  %s %s\n", p.Out.Yellow("held:"), Visible(s.Held))
+	}
 	if s.CutOff {
 		fmt.Fprintf(p.Out, "  %s\n", p.Out.Yellow(cutOff))
 	}

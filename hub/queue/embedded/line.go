@@ -48,7 +48,7 @@ func (q *Queue) lapse(now time.Time) {
 		next.Unsure = true
 		next.putBack(j.Until, 0, queue.WhyLapsed)
 		q.swap(j, &next)
-		q.lapses++
+		q.lapsed.Add(1)
 		lapsed = true
 	}
 	if !q.expiry.IsZero() && !now.Before(q.expiry) {

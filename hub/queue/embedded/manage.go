@@ -158,7 +158,7 @@ func (q *Queue) Stats(ctx context.Context) (queue.Stats, error) {
 	if err := q.ready(ctx); err != nil {
 		return queue.Stats{}, err
 	}
-	s := queue.Stats{Leases: q.leases, Lapses: q.lapses}
+	s := queue.Stats{Leases: q.leases, Lapses: uint64(q.lapsed.Load())}
 	for _, j := range q.jobs() {
 		if len(j.Keys) > 0 {
 			s.Bytes += int64(j.Size)

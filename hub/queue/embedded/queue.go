@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -26,11 +27,15 @@ type Queue struct {
 	epoch  uint64    // of the newest lease
 	expiry time.Time // when a box may be too old; zero where there is none
 	leases uint64
-	lapses uint64
 	wake   chan struct{}
 	timer  *time.Timer
 	closed bool
+
+	lapsed atomic.Int64
 }
+
+// Lapsed is how many leases have ended by themselves since the queue was opened.
+func (q *Queue) Lapsed() int64 { return q.lapsed.Load() }
 
 // A job is an entry with what only the queue needs to know.
 type job struct {

@@ -482,6 +482,12 @@ export interface Queued {
   reason?: string; // Why a queued job is not leased now, as the hub sees it; a queue leaves it empty.
 }
 
+/** wf.ready/v1: whether requests are answered. Why not is not told: anyone may ask. */
+export interface Ready {
+  schema: "wf.ready/v1";
+  ready: boolean;
+}
+
 /** Recall asks a memory. A text, tags or both are wanted. */
 export interface RecallRequest {
   scope?: string;
@@ -616,6 +622,7 @@ export interface RunInfo {
   parent: ParentRun | null;
   forked_from: CID | null; // The newest event that both runs share.
   inputs: Record<string, unknown>;
+  trigger?: Trigger; // What began it; left out where a person or a client did.
 }
 
 /** A run in a list of runs. */
@@ -673,7 +680,7 @@ export interface Runs {
 }
 
 /** Something that credentials allow. */
-export type Scope = "read" | "run" | "answer" | "admin" | "agent";
+export type Scope = "read" | "run" | "answer" | "admin" | "metrics" | "agent";
 
 /** Where what an earlier request had ends within a prompt. */
 export interface Seam {
@@ -696,6 +703,7 @@ export interface StartRequest {
   created_by?: string;
   target_user?: string;
   request_id?: string; // The same id starts nothing twice.
+  firing?: string; // A minute at which the schedule of the workflow is due, in RFC 3339: the run is that of the firing, whose request id it has, and is started once. It takes no inputs.
   models?: Record<string, Models>; // By role, "" is every role.
   context?: "" | "conversation" | "task" | "fresh"; // How agents see their past: conversation, task, fresh; "" is as their roles say.
   priority?: number; // Priority in the queue of a hub, from -9 to 9: larger ones are begun first. A server without a queue refuses it.
@@ -746,6 +754,7 @@ export interface Step {
   ms: number;
   workspace: GitState | null;
   child?: string; // The run of a sub-workflow.
+  held?: string; // Held says what keeps a visit back that runs, and waits for the limits of a provider.
   compactions?: Array<Compaction>; // In order; each took the place of what was read before it.
   corrections?: Array<string>; // Why answers did not fit the declared output, one for each that the model was sent.
   cut_off?: boolean; // Set where the newest reply has as many tokens as it may have, and so no end.
@@ -786,6 +795,7 @@ export interface StepView {
   ms: number;
   workspace: GitState | null;
   child?: string; // The run of a sub-workflow.
+  held?: string; // Held says what keeps a visit back that runs, and waits for the limits of a provider.
   compactions?: Array<Compaction>; // In order; each took the place of what was read before it.
   corrections?: Array<string>; // Why answers did not fit the declared output, one for each that the model was sent.
   cut_off?: boolean; // Set where the newest reply has as many tokens as it may have, and so no end.
@@ -859,6 +869,13 @@ export interface Tried {
   terms: Array<Term>;
 }
 
+/** What began a run that neither a person nor a client asked for. */
+export interface Trigger {
+  kind: string; // TriggerSchedule, or the kind of a webhook.
+  name: string; // Of the workflow whose schedule or webhook it is.
+  delivery?: string; // The minute of a firing in RFC 3339, or what the sender of an event calls its delivery. The latter is not signed at GitHub, and tells nothing apart.
+}
+
 /** The sum of model calls, in tokens; what no provider reported is null. */
 export interface Usage {
   calls: number;
@@ -922,6 +939,12 @@ export interface Workflow {
   file: string; // Path, as it is recorded with its runs.
   inputs: Record<string, unknown>; // JSON Schema of the inputs, an object.
   schedule: string | null; // Cron expression, or null.
+  timezone?: string; // Of the schedule; left out it is UTC.
+  overlap?: string; // Of the schedule: skip or queue; left out it is allow.
+  catch_up?: string; // Of the schedule: all or none; left out it is last.
+  next?: Time; // When the clock starts it next.
+  webhook?: string; // The path that takes its events, as in /v1/hooks/NAME.
+  webhook_problem?: string; // Why its webhook takes no events yet.
   problem: string; // Why it cannot be started, "" if it can.
   definition?: CID; // Of a valid one.
   waits_for_trust?: boolean; // Waits: it is started neither by a client nor by the clock before a person trusts it on that machine, with wf trust.
