@@ -111,7 +111,7 @@ func (g *language) fileKeys() []key {
 			doc:   "Servers of the Model Context Protocol, by name. Agents use their tools as mcp:NAME/TOOL.", example: "mcp: {tracker: {url: \"https://tracker.example.com/mcp\"}}", field: "mcp"},
 		{name: "notify", shape: &shape{kind: aList, elem: object(sinkKeys(), "A sink: where notifications go. Exactly one of webhook, command and desktop is set."), nonEmpty: true, max: 20}, unset: "the sinks of the config alone are notified",
 			doc:     "Where notifications about runs of the workflow go: that one waits for a person, failed, is done, reached a limit. wf trust FILE lets them be sent; the config has the same key for runs of all workflows. Sub-workflows do not notify: what they ask, the run that calls them asks again.",
-			example: "notify: [{name: ops, on: [waiting, failed], webhook: \"https://ops.example.com/wf\"}]", field: "notify"},
+			example: "notify:\n  - name: ops\n    on: [waiting, failed]\n    webhook: \"https://ops.example.com/wf\"", field: "notify"},
 		{name: "limits", shape: object(limitKeys(), ""), unset: "1000 steps, and no other bound",
 			doc: "Bounds of a run. A run that reaches one is suspended with exit status 6; wf resume --limit NAME=VALUE goes on.", example: "limits: {steps: 30, duration: 20m, cost_usd: 1.50}", field: "limits"},
 		{name: "defaults", shape: g.defaults, unset: "none", example: "defaults: {model: openai/gpt-5, timeout: 10m}", effect: "merged into the roles; the definition has no field of its own for it"},
@@ -151,10 +151,10 @@ func onKeys() []key {
 			example: "secrets: [HOOK_KEY, HOOK_KEY_OLD]\non: {webhook: {kind: hmac, secret: [HOOK_KEY, HOOK_KEY_OLD]}}", field: "webhook.secrets"},
 		{name: "if", shape: condExpr, unset: "every event starts a run",
 			doc:     "Condition: an expression over event. An event for which it is false or null starts nothing and is answered with 204.",
-			example: "secrets: [HOOK_KEY]\non: {webhook: {kind: github, secret: HOOK_KEY, if: 'event.body.ref == \"refs/heads/main\"'}}", field: "webhook.if"},
+			example: "secrets: [HOOK_KEY]\non:\n  webhook:\n    kind: github\n    secret: HOOK_KEY\n    if: event.body.ref == 'refs/heads/main'", field: "webhook.if"},
 		{name: "with", shape: namedBy(mapOf(anything), wordName, "letters, digits and _"), unset: "a run gets the defaults of its inputs",
 			doc:     "Inputs of the run: name → template or value. Expressions see event.body, the JSON or the text that was sent, and event.headers, by names in lower case; what an event lacks is null. An input that would be null is left out.",
-			example: "secrets: [HOOK_KEY]\ninputs: {commit: string}\non: {webhook: {kind: github, secret: HOOK_KEY, with: {commit: \"${{ event.body.after }}\"}}}", field: "webhook.with"},
+			example: "secrets: [HOOK_KEY]\ninputs: {commit: string}\non:\n  webhook:\n    kind: github\n    secret: HOOK_KEY\n    with: {commit: \"${{ event.body.after }}\"}", field: "webhook.with"},
 	}, "")
 	return []key{
 		{name: "schedule", shape: either(cron, details), unset: "no schedule",
@@ -175,7 +175,7 @@ func sinkKeys() []key {
 		{name: "command", shape: str, unset: "webhook or desktop is given", doc: "Command for sh -c, which reads the notification as JSON on its stdin. It is confined as a run role of a workflow with agents is, in the workspace of the run.", example: "notify: [{name: log, command: \"cat >> notifications.jsonl\"}]", field: "notify[].command"},
 		{name: "desktop", shape: yesNo, unset: "webhook or command is given", doc: "Shows notifications on the desktop of the machine that delivers them, by notify-send or osascript.", example: "notify: [{name: me, desktop: true}]", field: "notify[].desktop"},
 		{name: "include", shape: oneOrMany(enum("title", "question", "outputs")), unset: "no text of the run", doc: "Texts of the run that notifications hold besides its ids, workflow, status and code. Keys and secrets in them are hidden.", example: "notify: [{name: me, desktop: true, include: [title, question]}]", field: "notify[].include"},
-		{name: "network", shape: networkShape(), unset: "a command has no network, a webhook reaches public addresses alone", doc: "What the command reaches, as for a role. For a webhook: its own HOST:PORT, where that leads to a private address.", example: "notify: [{name: ops, command: ./notify.sh, network: [packages, \"alerts.example.com:443\"]}]", field: "notify[].network notify[].network_hosts"},
+		{name: "network", shape: networkShape(), unset: "a command has no network, a webhook reaches public addresses alone", doc: "What the command reaches, as for a role. For a webhook: its own HOST:PORT, where that leads to a private address.", example: "notify:\n  - name: ops\n    command: ./notify.sh\n    network: [packages, \"alerts.example.com:443\"]", field: "notify[].network notify[].network_hosts"},
 		{name: "page", shape: str, unset: "notifications hold no link", doc: "Address of the web page of wf, which the link in a notification leads to.", example: "notify: [{name: me, desktop: true, page: \"https://wf.example.com\"}]", field: "notify[].page"},
 	}
 }
