@@ -97,6 +97,9 @@ var records = map[string]map[string]form{
 	protocol.KindArchive: {
 		"runs": needed | isList,
 	},
+	protocol.KindGroup: {
+		"name": needed | isText, "last": needed | isInt, "slots": needed | isList | isNull, "queue": needed | isList | isNull,
+	},
 	protocol.KindChunks: {
 		"size": needed | isInt, "parts": needed | isList,
 	},

@@ -18,6 +18,7 @@ type Workflow struct {
 	Outputs     []NamedTemplate  `cbor:"outputs,omitempty" json:"outputs,omitempty"` // sorted by name
 	MCP         []MCPServer      `cbor:"mcp,omitempty" json:"mcp,omitempty"`         // sorted by name
 	Schedule    *Schedule        `cbor:"schedule,omitempty" json:"schedule,omitempty"`
+	Concurrency *Concurrency     `cbor:"concurrency,omitempty" json:"concurrency,omitempty"`
 }
 
 // MCPServer offers tools to agents, as mcp:NAME/TOOL. Exactly one of Command and URL is set.
@@ -128,6 +129,7 @@ type Role struct {
 	RouteAll        bool            `cbor:"route_all,omitempty" json:"route_all,omitempty"`
 	ContinueOnError bool            `cbor:"continue_on_error,omitempty" json:"continue_on_error,omitempty"`
 	Once            bool            `cbor:"once,omitempty" json:"once,omitempty"`
+	Concurrency     *Concurrency    `cbor:"concurrency,omitempty" json:"concurrency,omitempty"`
 	Cache           string          `cbor:"cache,omitempty" json:"cache,omitempty"` // in definitions of an earlier grammar; without an effect
 }
 

@@ -75,6 +75,11 @@ const (
 	EvForked           EventType = "forked"
 	EvCancelled        EventType = "cancelled"
 	EvDone             EventType = "done"
+	EvQueued           EventType = "queued"
+	EvAdmitted         EventType = "admitted"
+	EvGroupWaiting     EventType = "group_waiting"
+	EvGroupEntered     EventType = "group_entered"
+	EvGroupLeft        EventType = "group_left"
 )
 
 // Data is the data of one event type: a struct; its EventType method has a value receiver.
@@ -109,6 +114,8 @@ type RunStarted struct {
 	Sources map[string]Link `cbor:"sources,omitempty" json:"sources,omitempty"`
 	// AllowSecretInputs are the inputs that were let in although they may hold a secret.
 	AllowSecretInputs []string `cbor:"allow_secret_inputs,omitempty" json:"allow_secret_inputs,omitempty"`
+	// Groups are the names of the concurrency groups by role, as the inputs gave them; "" is that of the workflow.
+	Groups map[string]string `cbor:"groups,omitempty" json:"groups,omitempty"`
 }
 
 // StartedIn is the directory in which the run was started.
@@ -447,6 +454,8 @@ type Forked struct {
 	Workspace string `cbor:"workspace,omitempty" json:"workspace,omitempty"`
 	// Models overrides the models of roles from here on, as in RunStarted; nil leaves them.
 	Models map[string][]string `cbor:"models,omitempty" json:"models,omitempty"`
+	// Groups are those of the other definition, as in RunStarted.
+	Groups map[string]string `cbor:"groups,omitempty" json:"groups,omitempty"`
 }
 
 // CancelledBy ends a run for good.

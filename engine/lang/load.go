@@ -97,6 +97,7 @@ func load(src []byte, o Options, fam *family) (*Program, []Diagnostic) {
 	l.subWorkflows()
 	l.graph()
 	l.types()
+	l.groupRules()
 	l.warnings()
 	if HasErrors(l.ds) {
 		return nil, l.ds
@@ -167,6 +168,7 @@ func (l *loader) decode() {
 	l.decodeSecrets(l.root.Get("secrets"))
 	l.decodeMCP(l.root.Get("mcp"))
 	l.decodeSchedule(l.root.Get("on").Get("schedule"))
+	l.w.Concurrency = l.concurrency(l.root.Get("concurrency"))
 	l.decodeRoles(l.root.Get("roles"), l.root.Get("defaults"))
 	l.decodeEdges(l.root.Get("edges"))
 	l.w.Outputs = l.named(l.root.Get("outputs"))

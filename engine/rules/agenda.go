@@ -73,6 +73,9 @@ func (s *State) to(v *visit, m Mode, due int64) {
 		v.of.left++
 	}
 	v.Mode, v.Due = m, due
+	if len(s.InLine) > 0 {
+		delete(s.InLine, v.id().String())
+	}
 	if m == Ended {
 		v.of.left--
 	}
