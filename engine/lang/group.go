@@ -125,10 +125,23 @@ func (l *loader) groupRules() {
 	}
 	within := nesting{}
 	within.workflow(l.w, l.children, nil)
+	alone := map[protocol.Link]bool{} // a sub-workflow may be run by itself too
+	var each func(map[protocol.Link]*Program)
+	each = func(children map[protocol.Link]*Program) {
+		for link, p := range children {
+			if !alone[link] {
+				alone[link] = true
+				within.workflow(p.Workflow, p.Children, nil)
+				each(p.Children)
+			}
+		}
+	}
+	each(l.children)
 	for _, outer := range slices.Sorted(maps.Keys(within)) {
 		for _, inner := range slices.Sorted(maps.Keys(within[outer])) {
 			if outer < inner && within.leads(inner, outer) {
 				l.wrongAt(l.groupNode(outer, inner), "WF035", fmt.Sprintf("the groups %q and %q are entered one within the other in both orders; two runs could wait for each other for ever", outer, inner), "enter them in one order everywhere")
+				return
 			}
 		}
 	}
