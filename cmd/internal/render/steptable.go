@@ -52,6 +52,9 @@ func (p *Printer) stepRow(s *api.Step) []string {
 	if n := failures(s); n > 0 && s.Status != string(protocol.StepFailed) {
 		note = fmt.Sprintf("(after %s) %s", protocol.Plural(n, "failed attempt"), note)
 	}
+	if s.Queue != nil {
+		note = Queued(s.Queue)
+	}
 	if s.CutOff {
 		note = "(cut off) " + note
 	}
