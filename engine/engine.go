@@ -219,6 +219,9 @@ func (e *Engine) Begin(ctx context.Context, l Launch) (run protocol.RunID, fresh
 		return "", false, fmt.Errorf("start run %s: %w", run, err)
 	}
 	fresh, err = e.commitFirst(ctx, run, l, d, append(begin.blocks, sourceBlocks...))
+	if errors.Is(err, protocol.ErrGroupBusy) {
+		return "", false, err // there is no such run
+	}
 	if err != nil {
 		return "", false, fmt.Errorf("start run %s: %w", run, err)
 	}
