@@ -628,3 +628,43 @@ func TestO03bAnAttemptIsRefused(t *testing.T) {
 	g.until(holder, done)
 	g.wantGroup("gpu", nil, nil)
 }
+
+// BenchmarkO03bATurn is the time from the end of one run of a group to the moment at which the next one has its slot, each
+// driven over a store of its own; queued is how many more wait.
+func BenchmarkO03bATurn(b *testing.B) {
+	for _, queued := range []int{0, 100, 1000} {
+		b.Run(fmt.Sprintf("queued=%d", queued), func(b *testing.B) {
+			g := &groupBench{bench: newBench(b), c: newCrew()}
+			g.e.Performers[protocol.ActRun] = g.c
+			ids := []protocol.RunID{g.mustBegin(deployYAML, nil)}
+			for range b.N {
+				ids = append(ids, g.mustBegin(deployYAML, nil))
+			}
+			for range queued {
+				g.mustBegin(deployYAML, nil)
+			}
+			d := g.goOn(ids[0])
+			<-g.c.began
+			var waited time.Duration
+			b.ResetTimer()
+			for _, next := range ids[1:] {
+				n := g.other().goOn(next)
+				for driven := false; !driven; {
+					driven, _ = g.e.Store.Driven(next)
+				}
+				time.Sleep(50 * time.Millisecond) // it waits
+				name := ids[0]
+				ended := time.Now()
+				g.c.letGo(act(name))
+				<-g.c.began
+				waited += time.Since(ended)
+				<-d.over
+				d, ids = n, ids[1:]
+			}
+			b.StopTimer()
+			g.c.letGo(act(ids[0]))
+			<-d.over
+			b.ReportMetric(float64(waited.Microseconds())/float64(b.N), "µs/turn")
+		})
+	}
+}

@@ -171,7 +171,9 @@ func simulate(r *rand.Rand) error {
 
 func TestO03bWhatSharesASlot(t *testing.T) {
 	root, sub, step := protocol.Use{Run: "R"}, protocol.Use{Run: "S"}, protocol.Use{Run: "R", Step: "a#1"}
-	entry := func(u protocol.Use, within ...protocol.Use) Entry { return Entry{Use: u, Root: "R", Within: within, Max: 1} }
+	entry := func(u protocol.Use, within ...protocol.Use) Entry {
+		return Entry{Use: u, Root: "R", Within: within, Max: 1}
+	}
 	none := func(protocol.Claim) bool { return false }
 	for _, c := range []struct {
 		name  string
