@@ -292,7 +292,7 @@ func (v *visit) place(lookup func(string) (string, bool)) (tool.Workspace, error
 	at := tool.Workspace{
 		Dir: filepath.Join(v.turn.Workspace, v.turn.Role.Dir), Root: v.turn.Workspace, Clean: v.clean,
 		Redact:  func() *roles.Redactor { return roles.NewRedactor(v.hidden) },
-		Sandbox: v.turn.Role.Sandbox,
+		Sandbox: v.turn.Role.Sandbox, TraceParent: v.turn.TraceParent,
 	}
 	at.Network, at.Hosts = v.turn.Role.Reach()
 	if v.inside() {
@@ -303,6 +303,9 @@ func (v *visit) place(lookup func(string) (string, bool)) (tool.Workspace, error
 		if at.Grants, err = v.agent.Confine(); err != nil {
 			return at, err
 		}
+	}
+	if v.turn.TraceParent != "" {
+		at.Environ = append(at.Environ, "TRACEPARENT="+v.turn.TraceParent)
 	}
 	var unset []string
 	for _, name := range slices.Sorted(maps.Keys(v.turn.Env)) {

@@ -50,6 +50,9 @@ type Runs interface {
 	Cache(ctx context.Context, run protocol.RunID) (*Cache, error)
 	// Cost sums what model calls used, by one of CostGroups.
 	Cost(ctx context.Context, run protocol.RunID, by string) (*Cost, error)
+	// Trace writes the spans of a run, with those of its sub-workflows, as lines of OTLP/JSON. Where it fails once
+	// something was written, some are missing.
+	Trace(ctx context.Context, run protocol.RunID, o TraceOptions, w io.Writer) error
 	// Verify proves a run by hash, where it lies. Findings are no error.
 	Verify(ctx context.Context, run protocol.RunID) (*protocol.Report, error)
 }

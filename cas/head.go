@@ -129,6 +129,21 @@ func moveHead(tx *bolt.Tx, old Head, m Move) error {
 	return sub(tx, indexBases).Put([]byte(m.Name), append(base, protocol.RunHead(m.Base)...))
 }
 
+// Base is the run that a fork shares its first events with, and the last event that they share; "" where the run is no
+// fork, or that one is not in the store.
+func (s *Store) Base(ctx context.Context, run protocol.RunID) (base protocol.RunID, shared protocol.Seq, err error) {
+	err = s.view(ctx, func(tx *bolt.Tx) error {
+		base, shared = "", 0
+		if bases := sub(tx, indexBases); bases != nil {
+			if name, seq, ok := parseBase(bases.Get([]byte(protocol.RunHead(run)))); ok {
+				base, shared = protocol.RunOf(name), seq
+			}
+		}
+		return nil
+	})
+	return base, shared, err
+}
+
 // parseBase reads a value of index/bases.
 func parseBase(v []byte) (name string, shared protocol.Seq, ok bool) {
 	if len(v) < 8 {

@@ -38,7 +38,8 @@ type Daemon struct {
 	live   *LiveSockets
 	replay *replay.Server
 	clock  *schedule.Runner
-	told   sync.Map // CIDs of definitions with schedules that wait for trust, and about which the log has a line
+	traces *exporter // nil without a collector
+	told   sync.Map  // CIDs of definitions with schedules that wait for trust, and about which the log has a line
 }
 
 // Options of a Daemon.
@@ -48,6 +49,7 @@ type Options struct {
 	Workflows []string     // directories of workflows that can be started; none is those of the project
 	Log       *slog.Logger // not nil
 	Alone     bool         // drives what it is given, and looks for nothing else
+	OTLP      string       // URL of a collector that is sent the traces of runs as they end; "" is none
 }
 
 // New joins what a daemon is made of; nothing runs yet.
@@ -78,6 +80,11 @@ func New(u *compose.Setup, s *cas.Store, o Options) (*Daemon, error) {
 			d.Name = "wf"
 		}
 	}
+	if o.OTLP != "" {
+		if d.traces, err = newExporter(o.OTLP, os.Getenv, s, k.e, d.Service.Tracer(), o.Log); err != nil {
+			return nil, err
+		}
+	}
 	d.clock = &schedule.Runner{Jobs: d.Jobs, Start: d.Fire, Log: o.Log, Seen: &schedule.Seen{Path: filepath.Join(s.Dir(), Dir, "schedule.json")}}
 	d.server = &server.Server{Service: d.Service, Feed: s, Name: d.Name, Version: u.Version, Replay: d.replay.WebSocket(), Events: d.replay.Events(), Page: web.Handler()}
 	return d, nil
@@ -97,6 +104,9 @@ func (d *Daemon) Start() {
 	d.Supervisor.Start()
 	if d.Supervisor.alone {
 		return
+	}
+	if d.traces != nil {
+		d.Supervisor.work.Go(func() { d.traces.run(d.Supervisor.ctx) })
 	}
 	d.Supervisor.work.Go(func() {
 		if err := d.clock.Run(d.Supervisor.ctx); d.Supervisor.ctx.Err() == nil {

@@ -76,7 +76,8 @@ type driver struct {
 	done  bool         // the run has ended, by what is in the pipe
 	plan  rules.Plan   // of the last decision
 	past  *pastCache
-	own   assignment // of the visit that is performed in place
+	own   assignment       // of the visit that is performed in place
+	trace protocol.TraceID // that the run is of; zero before it is asked for
 	timer *time.Timer
 	fresh map[protocol.Link][]byte // blocks the state may read before they are committed
 

@@ -87,7 +87,7 @@ func PromptReads(ctx context.Context, e *Engine, run protocol.RunID, step string
 		return 0, err
 	}
 	d, x := &driver{e: e, s: s, run: run}, assignment{}
-	if err := d.assign(&x, step); err != nil {
+	if err := d.assign(context.Background(), &x, step); err != nil {
 		return 0, err
 	}
 	h, err := e.lib.history(read, &pastCache{}, &x.begun)

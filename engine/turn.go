@@ -19,7 +19,7 @@ type assignment struct {
 }
 
 // assign makes x the turn of a visit, but for what is read from the store.
-func (d *driver) assign(x *assignment, step string) error {
+func (d *driver) assign(ctx context.Context, x *assignment, step string) error {
 	turn, err := d.s.Turn(d.run, step) // it reads the edge prompt, which the visit then has
 	if err != nil {
 		return err
@@ -35,6 +35,9 @@ func (d *driver) assign(x *assignment, step string) error {
 	}
 	if !inPlace(x.by) {
 		x.turn.Key = rules.StepKey(d.run, &v.Begun)
+	}
+	if x.turn.Role.Action.ActsOnFiles() {
+		x.turn.TraceParent = d.traceParent(ctx, step, v)
 	}
 	if v.Again {
 		x.since = v.First

@@ -94,7 +94,7 @@ func (d *driver) perform(w *worker) {
 	if !w.inPlace {
 		x = new(assignment)
 	}
-	err := d.assign(x, step)
+	err := d.assign(w.ctx, x, step)
 	switch {
 	case w.ended(): // stopped before it was performed
 		d.ready = append(d.ready, report{step: step, end: &outcome{err: cmp.Or(w.ctx.Err(), context.Canceled)}})

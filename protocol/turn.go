@@ -12,6 +12,9 @@ type Turn struct {
 	Visit    int
 	Attempt  int    // from 1
 	Key      string // WF_STEP_KEY: stable over attempts, distinct between visits and runs
+	// TraceParent is for the programs that the visit starts, never for a model or a record: the traceparent of W3C
+	// Trace Context; "" where none is known.
+	TraceParent string
 
 	Role       Role   // the pinned definition
 	EdgePrompt string // rendered, cut

@@ -162,6 +162,9 @@ func (r *Run) environment(environ []string, secrets map[string]string, turn prot
 		f.Suspend, f.Err = true, protocol.ErrModel
 		return nil, f
 	}
+	if _, declared := turn.Env["TRACEPARENT"]; !declared && turn.TraceParent != "" {
+		env["TRACEPARENT"] = turn.TraceParent
+	}
 	maps.Copy(env, map[string]string{
 		"WF_RUN_ID":   string(turn.Run),
 		"WF_ATTEMPT":  strconv.Itoa(turn.Attempt),

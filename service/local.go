@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"sync"
 
@@ -12,6 +13,7 @@ import (
 	"wf/protocol"
 	"wf/service/compose"
 	"wf/service/query"
+	"wf/service/trace"
 )
 
 // A Local answers for a store of this machine, in process. Its fields are set before its first use.
@@ -151,6 +153,25 @@ func (l *Local) drives(run protocol.RunID, status protocol.RunStatus, d *api.Dri
 	if (status == protocol.Running || status == protocol.Queued) && l.Keeper != nil && l.Keeper.Drives(run) {
 		*d = api.Driving{Driven: new(true)}
 	}
+}
+
+// Trace writes the spans of a run.
+func (l *Local) Trace(ctx context.Context, run protocol.RunID, o api.TraceOptions, w io.Writer) error {
+	return l.Tracer().Write(ctx, run, o, func(line []byte) error {
+		_, err := w.Write(line)
+		return err
+	})
+}
+
+// Tracer reads traces of the store.
+func (l *Local) Tracer() trace.Reader {
+	return trace.Reader{Engine: l.Engine, Messages: func(ctx context.Context, run protocol.RunID, step string) ([]protocol.Message, error) {
+		m, err := l.Messages(ctx, run, step)
+		if err != nil {
+			return nil, err
+		}
+		return m.Prompt.Messages, nil
+	}}
 }
 
 // Verify proves a run by hash, and notes its head outside of the store where it is sound.

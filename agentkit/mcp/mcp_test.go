@@ -43,6 +43,9 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("internal/poll.runtime_pollWait"))
 }
 
+// metaKey is under which a tool finds the metadata of its call.
+type metaKey struct{}
+
 func testServer() *sdk.Server {
 	s := sdk.NewServer(&sdk.Implementation{Name: "test", Version: "1"}, nil)
 	add := func(name, schema string, run func(ctx context.Context, args map[string]any) (*sdk.CallToolResult, error)) {
@@ -52,7 +55,7 @@ func testServer() *sdk.Server {
 				if err := json.Unmarshal(r.Params.Arguments, &args); err != nil {
 					return nil, err
 				}
-				return run(ctx, args)
+				return run(context.WithValue(ctx, metaKey{}, r.Params.Meta), args)
 			})
 	}
 	text := func(s string) *sdk.CallToolResult {
@@ -66,8 +69,12 @@ func testServer() *sdk.Server {
 		dir, err := os.Getwd()
 		return text(fmt.Sprintf("%s %s %q %q", filepath.Base(dir), os.Getenv("GREETING"), os.Getenv("GIVEN_TOKEN"), os.Getenv("OPENAI_API_KEY"))), err
 	})
-	add("environ", none, func(context.Context, map[string]any) (*sdk.CallToolResult, error) {
-		return text(strings.Join(os.Environ(), "\n")), nil
+	add("environ", none, func(ctx context.Context, _ map[string]any) (*sdk.CallToolResult, error) {
+		all := os.Environ()
+		if parent, ok := ctx.Value(metaKey{}).(sdk.Meta)["traceparent"]; ok {
+			all = append(all, fmt.Sprint("traceparent=", parent))
+		}
+		return text(strings.Join(all, "\n")), nil
 	})
 	add("fail", none, func(context.Context, map[string]any) (*sdk.CallToolResult, error) {
 		r := text("it did not work")
@@ -142,6 +149,21 @@ func call(t *testing.T, p *Pool, name, args string) tool.Result {
 		t.Fatal(err)
 	}
 	return r
+}
+
+func TestACallGoesOnWithTheTraceOfItsVisit(t *testing.T) {
+	p := stdio(t)
+	tl, ok := p.Recorded(protocol.Tool{Name: wireName("t", "environ")})
+	if !ok {
+		t.Fatal("no tool")
+	}
+	for _, want := range []string{"", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"} {
+		r, err := tl.Run(t.Context(), tool.Workspace{TraceParent: want}, json.RawMessage(`{}`))
+		_, got, _ := strings.Cut(r.Content, "\ntraceparent=")
+		if err != nil || got != want {
+			t.Errorf("the server was told %q, %v, want %q", got, err, want)
+		}
+	}
 }
 
 func TestToolsAreListedInOneForm(t *testing.T) {

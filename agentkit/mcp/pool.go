@@ -209,7 +209,7 @@ func (p *Pool) tool(s protocol.MCPServer, offer protocol.Tool) tool.Tool {
 		Policy:  tool.Ask,
 		Unasked: func(ctx context.Context) bool { return p.onlyReads(ctx, s, offer.Name) },
 		Run: func(ctx context.Context, at tool.Workspace, args json.RawMessage) (tool.Result, error) {
-			return p.watched(s, func() (tool.Result, error) { return p.call(ctx, s, offer.Name, args, at.Clean) })
+			return p.watched(s, func() (tool.Result, error) { return p.call(ctx, s, offer.Name, args, at) })
 		},
 	}
 }
@@ -296,7 +296,7 @@ func (p *Pool) Close() {
 
 // call runs a tool. What goes wrong is for the model to know; an error is for ctx, and for a
 // program that is not trusted.
-func (p *Pool) call(ctx context.Context, s protocol.MCPServer, wire string, args json.RawMessage, clean func(string) string) (tool.Result, error) {
+func (p *Pool) call(ctx context.Context, s protocol.MCPServer, wire string, args json.RawMessage, at tool.Workspace) (tool.Result, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	conn, err := p.open(ctx, s)
@@ -314,7 +314,11 @@ func (p *Pool) call(ctx context.Context, s protocol.MCPServer, wire string, args
 	}
 	limited, stop := context.WithTimeout(ctx, CallTimeout)
 	defer stop()
-	r, err := conn.client.CallTool(limited, &sdk.CallToolParams{Name: t.Name, Arguments: args})
+	params := &sdk.CallToolParams{Name: t.Name, Arguments: args}
+	if at.TraceParent != "" {
+		params.Meta = sdk.Meta{"traceparent": at.TraceParent} // reserved for it by the Model Context Protocol, basic/index#meta
+	}
+	r, err := conn.client.CallTool(limited, params)
 	var refused *jsonrpc.Error
 	switch {
 	case ctx.Err() != nil:
@@ -328,5 +332,5 @@ func (p *Pool) call(ctx context.Context, s protocol.MCPServer, wire string, args
 		p.drop(s.Name)
 		return tool.Failed("mcp:%s ended during the call, its outcome is unknown: %v%s", s.Name, err, conn.said()), nil
 	}
-	return result(r, clean), nil
+	return result(r, at.Clean), nil
 }

@@ -336,7 +336,7 @@ func (w *world) afterwards(t *testing.T, run string) {
 	defer w.unharmed(t)
 	step := run + ":coder#1"
 	for _, args := range [][]string{{"ls"}, {"ls", "--all"}, {"show", run}, {"show", step}, {"show", run, "-o", "json"}, {"log", run}, {"log", step}, {"log", run, "-o", "jsonl"},
-		{"messages", step}, {"explain", run + ":thief#1"}, {"replay", run}, {"replay", run, "--check"}, {"cost", run}, {"cache", run}, {"watch", run},
+		{"messages", step}, {"explain", run + ":thief#1"}, {"replay", run}, {"replay", run, "--check"}, {"cost", run}, {"cache", run}, {"trace", run, "--prompts"}, {"watch", run},
 		{"verify"}, {"verify", run}, {"export", run, "-o", "whole.car"}, {"verify", "whole.car"}, {"import", "whole.car"}, {"gc", "--yes"}, {"resume", run, "--no-input"},
 		{"graph", "evil.yaml"}, {"models"}, {"memory", "ls"}, {"task", "ls", run}, {"doctor"}, {"doctor", "--clean"}, {"trust", "--list"}, {"schema"}, {"version"},
 		{"init"}, {"init", "--example", "gate"}, {"__complete", "run", ""}, {"__complete", "show", ""}, {"ls", "--hub", "unix:" + w.names["DAEMON"]}} {

@@ -60,7 +60,10 @@ var masked = []struct {
 	{lazy.Regexp(`\bat \d\d:\d\d:\d\d\b`), "at TIME"},
 	{lazy.Regexp(`("(?:ts|retry_at)":\s*)\d{16}\b`), "${1}0"},
 	{lazy.Regexp(`("(?:\w+_)?(?:ms|pct|pid)":\s*)\d+(?:\.\d+)?`), "${1}0"},
-	{lazy.Regexp(`("blocks":\s*\d+,\s*"bytes":\s*)\d+`), "${1}0"},                    // events have times in them
+	{lazy.Regexp(`("blocks":\s*\d+,\s*"bytes":\s*)\d+`), "${1}0"},               // events have times in them
+	{lazy.Regexp(`("(?:traceId|spanId|parentSpanId)":")[0-9a-f]+"`), `${1}ID"`}, // made of the first event
+	{lazy.Regexp(`("(?:start|end)TimeUnixNano":")\d+"`), `${1}0"`},
+	{lazy.Regexp(`("doubleValue":)[\d.]+`), "${1}0"},
 	{lazy.Regexp(`("moves":\s*)\d+`), "${1}0"},                                       // in the reflog: several events may be one
 	{lazy.Regexp(`("roots":\s*\[\s*"[^"]*",\s*")bafy\w+`), "${1}NAMES"},              // what tells the names of the heads
 	{lazy.Regexp(`("shown":\s*")[0-9a-f]{64}"`), `${1}DIGEST"`},                      // of a call, with the path of the workspace

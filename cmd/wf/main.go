@@ -190,6 +190,7 @@ var commands = []struct {
 	{"look", newTUI},
 	{"look", newCost},
 	{"look", newCache},
+	{"look", newTrace},
 	{"look", newTask},
 	{"look", newMemory},
 	{"write", newInit},

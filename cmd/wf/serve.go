@@ -59,6 +59,7 @@ machine too; beyond it TLS as well. For browsers it prints an address with a cod
 	flags.StringVar(&at.Key, "tls-key", "", "its key")
 	flags.StringArrayVar(&at.Hosts, "host", nil, "a further name that the server goes by")
 	flags.StringArrayVar(&at.Origins, "origin", nil, "a further origin that may send requests, such as https://wf.example.org")
+	flags.StringVar(&o.OTLP, "otlp", "", "send the traces of runs, as they end, to this collector of OpenTelemetry, such as http://127.0.0.1:4318")
 	flags.BoolVar(&login, "login", false, "print a new address for a browser, from the daemon that runs, and end")
 	flags.StringVar(&hub.URL, "hub", "", "connect to this hub, so that others can follow and start runs here")
 	flags.StringVar(&hub.TokenFile, "hub-token-file", "", "file with the token for workers of the hub")

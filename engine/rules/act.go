@@ -44,7 +44,8 @@ type storedAct struct {
 // visit is one entry of a role.
 type visit struct {
 	storedVisit
-	of *act
+	of   *act
+	last protocol.Seq // of the newest step_started, as Visit.Last
 }
 
 // storedVisit is what a snapshot holds of a visit: all but the activation.

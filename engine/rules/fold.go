@@ -252,7 +252,7 @@ func (s *State) stepStarted(step string, seq protocol.Seq, d protocol.StepStarte
 	}
 	v := a.visits[i]
 	if v == nil {
-		v = &visit{storedVisit{Index: id.Index, Number: d.Visit, Item: d.Item, Resumes: d.Resumes, Prompt: d.EdgePrompt, First: seq}, a}
+		v = &visit{storedVisit{Index: id.Index, Number: d.Visit, Item: d.Item, Resumes: d.Resumes, Prompt: d.EdgePrompt, First: seq}, a, seq}
 		a.visits[i] = v
 		s.dispatched(v)
 		s.Totals.Steps++
@@ -263,7 +263,7 @@ func (s *State) stepStarted(step string, seq protocol.Seq, d protocol.StepStarte
 	if d.Attempt > v.Attempt {
 		v.Size = 0
 	}
-	v.Tools, v.Inject = d.Tools, d.Inject
+	v.Tools, v.Inject, v.last = d.Tools, d.Inject, seq
 	if err := s.taken(step, d.Messages); err != nil {
 		return err
 	}

@@ -121,7 +121,7 @@ func (in *Snapshot) Restore(from Records) (*State, error) {
 			if v == nil {
 				a.visits = append(a.visits, nil)
 			} else {
-				a.visits = append(a.visits, &visit{*v, a})
+				a.visits = append(a.visits, &visit{*v, a, 0})
 			}
 		}
 		if x.Offer != nil {

@@ -29,6 +29,7 @@ type Visit struct {
 	Step  protocol.StepID
 	Mode  Mode
 	First protocol.Seq         // of its first step_started
+	Last  protocol.Seq         // of its newest one; 0 where that was not folded since the state was stored
 	Begun protocol.StepStarted // what each step_started of it repeats; Attempt is that of the newest
 	Again bool                 // it was started more than once: there is a transcript
 	Anew  bool                 // the next step_started is a further attempt
@@ -38,7 +39,7 @@ type Visit struct {
 // seen is the copy of v.
 func (s *State) seen(v *visit) Visit {
 	a := v.of
-	return Visit{Step: v.id(), Mode: v.Mode, First: v.First, Again: v.Again, Anew: v.Anew, Error: v.LastErr,
+	return Visit{Step: v.id(), Mode: v.Mode, First: v.First, Last: v.last, Again: v.Again, Anew: v.Anew, Error: v.LastErr,
 		Begun: protocol.StepStarted{Start: s.Start, Parents: a.Links, Role: a.Role, Visit: v.Number, Item: v.Item,
 			Edge: a.Edge, Via: a.Via, EdgePrompt: v.Prompt, Resumes: v.Resumes, Tools: v.Tools, Inject: v.Inject,
 			Attempt: v.Attempt, Of: max(0, a.Of)}}

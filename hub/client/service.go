@@ -192,6 +192,15 @@ func (s Service) Cost(ctx context.Context, run protocol.RunID, by string) (*api.
 	})
 }
 
+// Trace writes the spans of a run.
+func (s Service) Trace(ctx context.Context, run protocol.RunID, o api.TraceOptions, w io.Writer) error {
+	prompts := ""
+	if o.Prompts {
+		prompts = "true"
+	}
+	return s.API.download(ctx, withQuery(runPath(run, "trace"), given("prompts", prompts)), w)
+}
+
 // Verify has the server prove a run, which proves it to a caller that trusts the server.
 func (s Service) Verify(ctx context.Context, run protocol.RunID) (*protocol.Report, error) {
 	return get[protocol.Report](ctx, s.API, runPath(run, "verify"))

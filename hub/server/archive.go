@@ -19,16 +19,37 @@ const mediaCAR = "application/vnd.ipld.car"
 // archive sends a run as it is read. A failure behind the first byte breaks the connection off: what came
 // until then must not be taken for an archive.
 func (s *Server) archive(c *call) (any, error) {
-	out := &patient{to: c.w, deadline: http.NewResponseController(c.w)}
-	err := s.Service.Export(c.Context(), c.run, out)
+	return nil, send(c, mediaCAR, func(to io.Writer) error { return s.Service.Export(c.Context(), c.run, to) })
+}
+
+// mediaLines is JSON, one value a line: https://github.com/ndjson/ndjson-spec.
+const mediaLines = "application/x-ndjson"
+
+// trace sends the spans of a run as they are read.
+func (s *Server) trace(c *call) (any, error) {
+	prompts, err := c.yes("prompts")
+	if err != nil {
+		return nil, err
+	}
+	return nil, send(c, mediaLines, func(to io.Writer) error {
+		return s.Service.Trace(c.Context(), c.run, api.TraceOptions{Prompts: prompts}, to)
+	})
+}
+
+// send answers with a body of any length that is written as it is read. A failure behind the first byte breaks the
+// connection off.
+func send(c *call, media string, write func(io.Writer) error) error {
+	out := &patient{to: c.w, media: media, deadline: http.NewResponseController(c.w)}
+	err := write(out)
 	if err != nil && out.begun {
 		panic(http.ErrAbortHandler)
 	}
-	return nil, err
+	return err
 }
 
 // patient writes a body of any length: the client has a while for each piece of it.
 type patient struct {
+	media    string
 	to       http.ResponseWriter
 	deadline *http.ResponseController
 	begun    bool
@@ -37,7 +58,7 @@ type patient struct {
 func (p *patient) Write(b []byte) (int, error) {
 	if !p.begun {
 		p.begun = true
-		p.to.Header().Set("Content-Type", mediaCAR)
+		p.to.Header().Set("Content-Type", p.media)
 		p.to.Header().Set("Cache-Control", "no-store")
 	}
 	// Where deadlines cannot be set (a recorder, a stream of a hub) the other end has its own.

@@ -79,6 +79,7 @@ var routes = []route{
 	{"GET", "/v1/runs/{id}/diff/{other}", guard.Read, "", (*Server).diff},
 	{"GET", "/v1/runs/{id}/cache", guard.Read, "", ofRun(api.Service.Cache)},
 	{"GET", "/v1/runs/{id}/archive", guard.Read, "", (*Server).archive},
+	{"GET", "/v1/runs/{id}/trace", guard.Read, "prompts", (*Server).trace},
 	{"GET", "/v1/runs/{id}/verify", guard.Read, "", ofRun(api.Service.Verify)},
 	{"GET", "/v1/runs/{id}/cost", guard.Read, "by", (*Server).cost},
 	{"GET", "/v1/runs/{id}/tasks", guard.Read, "after limit", (*Server).tasks},

@@ -105,6 +105,13 @@ func (s *shop) Import(_ context.Context, archive io.Reader, o api.ImportOptions)
 func (s *shop) Cost(_ context.Context, r protocol.RunID, by string) (*api.Cost, error) {
 	return &api.Cost{}, s.note("cost %s %s", r, by)
 }
+func (s *shop) Trace(_ context.Context, r protocol.RunID, o api.TraceOptions, w io.Writer) error {
+	if err := s.note("trace %s %v", r, o.Prompts); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, "{}\n")
+	return err
+}
 func (s *shop) Start(_ context.Context, x api.Start) (protocol.RunID, bool, error) {
 	return "R", x.RequestID != "old", s.note("start %s %v %v", x.Workflow, x.Tags, x.Models)
 }
@@ -241,6 +248,9 @@ func TestRequestsReachTheBackendAndNothingElseDoes(t *testing.T) {
 		{"verify", "GET", "/v1/runs/R/verify", "", 200, "verify R"},
 		{"cost", "GET", "/v1/runs/R/cost", "", 200, "cost R role"},
 		{"cost by model", "GET", "/v1/runs/R/cost?by=model", "", 200, "cost R model"},
+		{"a trace", "GET", "/v1/runs/R/trace", "", 200, "trace R false"},
+		{"a trace with prompts", "GET", "/v1/runs/R/trace?prompts=true", "", 200, "trace R true"},
+		{"a trace with something else", "GET", "/v1/runs/R/trace?prompts=x", "", 400, "bad_request"},
 		{"cost by something else", "GET", "/v1/runs/R/cost?by=x", "", 400, "bad_request"},
 		{"start", "POST", "/v1/runs", `{"workflow":"hello","tags":["a"],"models":{"":"m","r":["x","y"]}}`, 201, "start hello [a] map[:[m] r:[x y]]"},
 		{"start again", "POST", "/v1/runs", `{"workflow":"hello","request_id":"old"}`, 200, "start hello [] map[]"},
