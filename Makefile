@@ -23,7 +23,7 @@ fuzz: ## every fuzz target for $(FUZZTIME)
 	.ci/fuzz $(FUZZTIME)
 
 bench: ## speed and memory, each beside a bare variant of the same run
-	go test -run '^$$' -bench . ./engine ./cas ./agentkit ./agentkit/memory ./hub/replay ./hub/relay ./cmd/internal/chat
+	go test -run '^$$' -bench . ./engine ./cas ./agentkit ./agentkit/memory ./hub/replay ./hub/relay ./daemon ./cmd/internal/chat
 
 page: ## the web page, from its sources
 	cd hub/web && npm ci --ignore-scripts --no-fund --no-audit && npm run build

@@ -23,6 +23,7 @@ var starters = map[string]string{
 	"agentkit/mcp/program.go":                             "a server that a person trusts",
 	"agentkit/modeltest/llama.go":                         "a model server, in tests",
 	"roles/workspace/workspacetest/unprivileged_linux.go": "a test program, in tests",
+	"service/notify/desktop.go":                           "the program of the system that shows notifications, by its fixed path, in /",
 	"daemon/detach.go":                                    "this binary, for wf run --detach",
 	"release/build.go":                                    "go, git and the wf that it built, in the checkout",
 }

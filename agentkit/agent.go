@@ -133,10 +133,12 @@ func (a Agent) Perform(ctx context.Context, turn protocol.Turn, emit roles.Emit)
 	if err := v.replay(turn.Transcript); err != nil {
 		return protocol.Conclusion{}, fmt.Errorf("transcript of %s: %w", turn.Step, err)
 	}
+	ctx, v.holds = watched(ctx, emit)
 	if err := v.openTask(ctx); err != nil {
-		return protocol.Conclusion{}, err
+		return protocol.Conclusion{}, v.holds.join(err)
 	}
-	return v.run(ctx)
+	c, err := v.run(ctx)
+	return c, v.holds.join(err)
 }
 
 // tools lists what can be offered; of two of one name the Agent's own.

@@ -168,12 +168,13 @@ func (v *visit) generate(ctx context.Context, m llms.Model, w *watch, a aside, o
 	if err != nil {
 		return nil, protocol.Usage{}, err
 	}
+	held := v.holds.held()
 	r, err := m.GenerateContent(model.WithRequest(ctx, a.request), prompt.Contents(a.messages), append(more, options...)...)
 	u := protocol.Usage{}
 	if err == nil {
 		u = model.UsageOf(r) // when it was ended, too: some models give a part and no error
 	}
-	u.Model, u.TotalMS, u.Kind = a.model, w.total(), a.kind
+	u.Model, u.TotalMS, u.Kind = a.model, max(0, w.total()-(v.holds.held()-held).Milliseconds()), a.kind
 	switch {
 	case ctx.Err() != nil:
 		// It may have to be paid for.

@@ -51,7 +51,7 @@ func (v *visit) ask(ctx context.Context) error {
 		}
 		if failed.Class.Temporary() && try < Tries {
 			if wait, ok := backoff(try, failed.RetryAfter); ok {
-				if err := model.Wait(ctx, wait); err != nil {
+				if err := model.Wait(ctx, model.Later(wait)); err != nil {
 					return err
 				}
 				continue

@@ -38,8 +38,11 @@ func (p Template) Perform(ctx context.Context, turn protocol.Turn, emit roles.Em
 		return protocol.Conclusion{}, fmt.Errorf("transcript of %s: %w", turn.Step, err)
 	}
 	v := p.visit(turn, emit)
+	watching, holds := watched(ctx, emit)
+	v.holds = holds
 	if t.goal == "" {
-		goal, events, err := v.startTask(ctx, t.message, t.message)
+		goal, events, err := v.startTask(watching, t.message, t.message)
+		err = holds.join(err)
 		if err == nil {
 			err = emit(ctx, events...)
 		}
@@ -51,7 +54,8 @@ func (p Template) Perform(ctx context.Context, turn protocol.Turn, emit roles.Em
 	if err != nil {
 		return c, err
 	}
-	done, err := t.end(ctx, v, c.Data)
+	done, err := t.end(watching, v, c.Data)
+	err = holds.join(err)
 	if err != nil {
 		return protocol.Conclusion{}, err
 	}

@@ -22,6 +22,7 @@ type visit struct {
 	clean     func(string) string // hides them
 	workspace tool.Workspace
 	servers   *mcp.Pool
+	holds     *holds // nil outside of an attempt
 
 	offer []protocol.Tool // the recorded tool list
 	tools map[string]tool.Tool

@@ -9,11 +9,18 @@ import (
 type Workflow struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description"`
-	File        string          `json:"file"`                 // path, as it is recorded with its runs
-	Inputs      json.RawMessage `json:"inputs"`               // JSON Schema of the inputs, an object
-	Schedule    *string         `json:"schedule"`             // cron expression, or null
-	Problem     string          `json:"problem"`              // why it cannot be started, "" if it can
-	Definition  CID             `json:"definition,omitempty"` // of a valid one
+	File        string          `json:"file"`               // path, as it is recorded with its runs
+	Inputs      json.RawMessage `json:"inputs"`             // JSON Schema of the inputs, an object
+	Schedule    *string         `json:"schedule"`           // cron expression, or null
+	Timezone    string          `json:"timezone,omitempty"` // of the schedule; left out it is UTC
+	Overlap     string          `json:"overlap,omitempty"`  // of the schedule: skip or queue; left out it is allow
+	CatchUp     string          `json:"catch_up,omitempty"` // of the schedule: all or none; left out it is last
+	Next        *Time           `json:"next,omitempty"`     // when the clock starts it next
+	Webhook     string          `json:"webhook,omitempty"`  // the path that takes its events, as in /v1/hooks/NAME
+	// WebhookProblem is why its webhook takes no events yet.
+	WebhookProblem string `json:"webhook_problem,omitempty"`
+	Problem        string `json:"problem"`              // why it cannot be started, "" if it can
+	Definition     CID    `json:"definition,omitempty"` // of a valid one
 	// Waits: it is started neither by a client nor by the clock before a person trusts it on that
 	// machine, with wf trust.
 	Waits  bool     `json:"waits_for_trust,omitempty"`
@@ -49,12 +56,19 @@ type Start struct {
 	CreatedBy   string                     `json:"created_by,omitempty"`
 	TargetUser  string                     `json:"target_user,omitempty"`
 	RequestID   string                     `json:"request_id,omitempty"` // the same id starts nothing twice
-	Models      map[string]ModelList       `json:"models,omitempty"`     // by role, "" is every role
-	Context     string                     `json:"context,omitempty"`    // how agents see their past: conversation, task, fresh; "" is as their roles say
+	// Firing is a minute at which the schedule of the workflow is due, in RFC 3339: the run is that of the firing, whose
+	// request id it has, and is started once. It takes no inputs.
+	Firing  string               `json:"firing,omitempty"`
+	Models  map[string]ModelList `json:"models,omitempty"`  // by role, "" is every role
+	Context string               `json:"context,omitempty"` // how agents see their past: conversation, task, fresh; "" is as their roles say
 
 	// AllowSecretInputs are inputs that may hold a secret, which then is stored, shown and sent.
 	// Without it such inputs are refused.
 	AllowSecretInputs []string `json:"allow_secret_inputs,omitempty"`
+
+	// CausedBy is the notification that starts the run, as the header wf-caused-by of a webhook and the
+	// variable WF_CAUSED_BY of a command say it: RUN:SEQ:DEPTH.
+	CausedBy string `json:"caused_by,omitempty"`
 }
 
 // ModelList is models that are tried in order; one may stand alone.

@@ -38,5 +38,6 @@ type Command struct {
 	Run        string                   `json:"run"`
 	Dir        string                   `json:"dir"`
 	Env        []protocol.NamedTemplate `json:"env"`
+	Stdin      *protocol.Stdin          `json:"stdin,omitempty"` // what it reads in place of its turn
 	EdgePrompt string                   `json:"edge_prompt"`
 }

@@ -58,6 +58,8 @@ type RunInfo struct {
 	Parent      *protocol.ParentRun `json:"parent"`
 	ForkedFrom  *CID                `json:"forked_from"` // the newest event that both runs share
 	Inputs      protocol.JSON       `json:"inputs"`
+	Trigger     *protocol.Trigger   `json:"trigger,omitempty"`   // what began it; left out where a person or a client did
+	CausedBy    *protocol.CausedBy  `json:"caused_by,omitempty"` // the notification that started the run
 }
 
 // A Window chooses steps of a run. The zero Window is all of them.
@@ -98,8 +100,13 @@ type Waiting struct {
 	Question string            `json:"question"` // for a signal, its name
 	Choices  []protocol.Choice `json:"choices"`
 	Form     protocol.JSON     `json:"form,omitempty"` // JSON Schema of the fields to fill in
-	Due      *Time             `json:"due"`            // of a timer
+	Due      *Time             `json:"due"`            // of a timer, and of a question that is to be answered by then
 	// Shown is the digest of the tool call that question shows. Choices are allow, allow_run (exactly
 	// this call, until the run ends; not always offered) and deny, whose text is the reason.
 	Shown string `json:"shown,omitempty"`
+
+	OnTimeout string   `json:"on_timeout,omitempty"` // what happens then to a question: the value of a choice, fail or escalate
+	Remind    []Time   `json:"remind,omitempty"`     // when it is called to mind
+	Assignees []string `json:"assignees,omitempty"`  // the names whose authenticated answers count; none is anyone
+	Escalated int      `json:"escalated,omitempty"`  // how often it was put to further people
 }

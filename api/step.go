@@ -27,6 +27,8 @@ type Step struct {
 	MS         int64               `json:"ms"`
 	Workspace  *protocol.GitState  `json:"workspace"`
 	Child      protocol.RunID      `json:"child,omitempty"` // the run of a sub-workflow
+	// Held says what keeps a visit back that runs, and waits for the limits of a provider.
+	Held string `json:"held,omitempty"`
 	// Compactions are in order; each took the place of what was read before it.
 	Compactions []Compaction `json:"compactions,omitempty"`
 	// Corrections are why answers did not fit the declared output, one for each that the model was

@@ -17,6 +17,11 @@ type Update struct {
 	Data protocol.Data
 	Step string // of the event or the output, "" for what belongs to no step
 
+	// Of an event that this process wrote, where the engine itself tells of it:
+	Wrote    bool
+	Workflow *protocol.Workflow // of the run; it must not be changed
+	Child    bool               // the run is that of a sub-workflow
+
 	After protocol.Seq // of live output that another process sent: the newest event when it was said
 	N     int64        // of the same: counts the output of a step, so that a reader sees what is missing
 

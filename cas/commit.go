@@ -90,10 +90,12 @@ func (s *Store) Commit(ctx context.Context, b Batch) error {
 }
 
 // commit is Commit with the blocks packed.
-func (s *Store) commit(ctx context.Context, b Batch, packs []packed) error {
+func (s *Store) commit(ctx context.Context, b Batch, packs []packed) (err error) {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
+	done := s.observe(OpBatch)
+	defer func() { done(err) }()
 	r := &request{packs: packs, moves: b.Moves, derived: b.Derived, done: make(chan error, 1)}
 	h, err := s.enqueue(r)
 	if err != nil {

@@ -114,6 +114,7 @@ func (s *Store) update(ctx context.Context, f func(*bolt.Tx) error) error {
 // write runs f in a write transaction, leaves h, and counts the commit.
 func (s *Store) write(h *holding, f func(*bolt.Tx) error) error {
 	var refused error // by f, and rolled back
+	synced := func(error) {}
 	err := guard(func() error {
 		return h.db.Update(func(tx *bolt.Tx) error {
 			// Guarded within the transaction: it is rolled back as any other.
@@ -125,13 +126,16 @@ func (s *Store) write(h *holding, f func(*bolt.Tx) error) error {
 			}
 			// Before and after: a process killed between its commit and the count must not
 			// hide the commit from followers, and a commit that is not there must not be announced.
-			return h.bump()
+			err := h.bump()
+			synced = s.observe(OpCommit)
+			return err
 		})
 	})
 	if refused != nil && errors.Is(err, refused) {
 		s.gate.leave(h, false)
 		return refused
 	}
+	synced(err)
 	if err == nil {
 		err = errors.Join(s.opts.before(OpCount), h.bump())
 	}

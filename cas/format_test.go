@@ -90,12 +90,12 @@ var written = map[string]any{
 	"Compaction": protocol.Compaction{}, "Result": protocol.Result{}, "Workflow": protocol.Workflow{}, "Input": protocol.Input{},
 	"Limits": protocol.Limits{}, "Role": protocol.Role{}, "Edge": protocol.Edge{}, "NamedTemplate": protocol.NamedTemplate{},
 	"MCPServer": protocol.MCPServer{}, "MCPValue": protocol.MCPValue{}, "Schedule": protocol.Schedule{},
-	"Choice": protocol.Choice{}, "Wait": protocol.Wait{}, "Retry": protocol.Retry{}, "CompactionSpec": protocol.CompactionSpec{},
+	"Choice": protocol.Choice{}, "Wait": protocol.Wait{}, "Stdin": protocol.Stdin{}, "Asking": protocol.Asking{}, "Retry": protocol.Retry{}, "CompactionSpec": protocol.CompactionSpec{},
 	"TaskSpec": protocol.TaskSpec{}, "MemorySpec": protocol.MemorySpec{}, "Event": protocol.Event{},
 	"RunStarted": protocol.RunStarted{}, "ParentRun": protocol.ParentRun{}, "StepStarted": protocol.StepStarted{},
 	"PromptSent": protocol.PromptSent{}, "Usage": protocol.Usage{}, "ChildCall": protocol.ChildCall{}, "ErrorInfo": protocol.ErrorInfo{},
 	"StepCompleted": protocol.StepCompleted{}, "GitState": protocol.GitState{}, "Forked": protocol.Forked{}, "Place": protocol.MemoryPlace{},
-	"Appeared": protocol.Appeared{}, "Found": protocol.Found{},
+	"Appeared": protocol.Appeared{}, "Found": protocol.Found{}, "Sink": protocol.Sink{}, "CausedBy": protocol.CausedBy{},
 	"Concurrency": protocol.Concurrency{}, "Group": protocol.Group{}, "Slot": protocol.Slot{}, "Use": protocol.Use{}, "Claim": protocol.Claim{},
 }
 
@@ -239,7 +239,7 @@ func (p publishedFormat) value(v any, typ string, empty bool) (faults []string) 
 	case typ[0] == '[':
 		list, is := v.([]any)
 		for _, e := range list {
-			faults = append(faults, p.value(e, strings.Trim(typ, "[]"), empty)...)
+			faults = append(faults, p.value(e, typ[1:len(typ)-1], empty)...)
 		}
 		ok = is
 	case strings.HasPrefix(typ, "{String:"):

@@ -10,40 +10,41 @@ import (
 	"wf/protocol"
 )
 
-// Memory is the journal of a memory: a chain of events under the head memory/<scope>. It keeps
+// A Chain is a journal that belongs to no run: that of a memory, or of a sink of notifications. It keeps
 // no state, so it is safe for concurrent use; collections never take from it, since its head
 // reaches all of it.
-type Memory struct {
-	s     *Store
-	scope string
+type Chain struct {
+	s    *Store
+	head string
+	what string
 }
 
-// Memory gives the journal of a scope, which begins with its first Append. A scope is a name
-// of at most 200 bytes that may have parts: role/fix-bug/coder.
-func (s *Store) Memory(scope string) (*Memory, error) {
-	if err := checkScope(scope); err != nil {
+// Memory gives the journal of a scope, under the head memory/<scope>, which begins with its first Append. A scope
+// is a name of at most 200 bytes that may have parts: role/fix-bug/coder.
+func (s *Store) Memory(scope string) (*Chain, error) {
+	if err := checkScope(scope, "scope of a memory"); err != nil {
 		return nil, err
 	}
-	return &Memory{s, scope}, nil
+	return &Chain{s, protocol.MemoryHead(scope), "memory " + scope}, nil
 }
 
 // checkScope keeps scopes apart from the keys of the store.
-func checkScope(scope string) error {
+func checkScope(scope, what string) error {
 	bad := scope == "" || len(scope) > 200
 	for part := range strings.SplitSeq(scope, "/") {
 		bad = bad || part == "" || part == "." || part == ".."
 	}
 	if bad || strings.ContainsFunc(scope, func(r rune) bool { return r <= ' ' || r == 0x7f || r == '\ufffd' }) {
-		return fmt.Errorf("%q is no scope of a memory (want names of letters, digits and signs, joined by /): %w", scope, protocol.ErrUsage)
+		return fmt.Errorf("%q is no %s (want names of letters, digits and signs, joined by /): %w", scope, what, protocol.ErrUsage)
 	}
 	return nil
 }
 
-// After yields the events with seq > from, as Store.After does; none of a scope that has no
+// After yields the events with seq > from, as Store.After does; none of a journal that has no
 // events yet.
-func (m *Memory) After(ctx context.Context, from protocol.Seq) iter.Seq2[protocol.Entry, error] {
+func (c *Chain) After(ctx context.Context, from protocol.Seq) iter.Seq2[protocol.Entry, error] {
 	return func(yield func(protocol.Entry, error) bool) {
-		for e, err := range m.s.events(ctx, protocol.MemoryHead(m.scope), "memory "+m.scope, from) {
+		for e, err := range c.s.events(ctx, c.head, c.what, from) {
 			if from == 0 && errors.Is(err, protocol.ErrUnknownRun) {
 				return
 			}
@@ -56,23 +57,28 @@ func (m *Memory) After(ctx context.Context, from protocol.Seq) iter.Seq2[protoco
 
 // Append adds events behind prev, the newest event that the caller has read (the zero EventRef
 // is none), all or nothing; now is unix µs. ErrHeadMoved means that there are newer ones: read
-// them, decide again. When it returns, all of it is on disk.
-func (m *Memory) Append(ctx context.Context, now int64, prev EventRef, drafts []Draft) ([]protocol.Entry, error) {
+// them, decide again. When it returns, all of it is on disk, but for what is derived.
+func (c *Chain) Append(ctx context.Context, now int64, prev EventRef, drafts []Draft, derived ...Derived) ([]protocol.Entry, error) {
 	if len(drafts) == 0 {
 		return nil, nil
 	}
-	return m.s.journalAt(protocol.MemoryHead(m.scope), "memory "+m.scope, prev).Append(ctx, now, drafts, nil)
+	return c.s.journalAt(c.head, c.what, prev).Append(ctx, now, drafts, nil, derived...)
 }
 
 // Memories lists the scopes there are, by name.
 func (s *Store) Memories(ctx context.Context) ([]string, error) {
-	heads, err := s.Heads(ctx, protocol.MemoryHead(""))
+	return s.named(ctx, protocol.MemoryHead(""))
+}
+
+// named lists the heads that begin with prefix, without it.
+func (s *Store) named(ctx context.Context, prefix string) ([]string, error) {
+	heads, err := s.Heads(ctx, prefix)
 	if err != nil {
 		return nil, err
 	}
 	out := make([]string, len(heads))
 	for i, h := range heads {
-		out[i] = strings.TrimPrefix(h.Name, protocol.MemoryHead(""))
+		out[i] = strings.TrimPrefix(h.Name, prefix)
 	}
 	return out, nil
 }

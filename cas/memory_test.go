@@ -24,7 +24,7 @@ func openClosing(t *testing.T, dir string) *cas.Store {
 }
 
 // remember appends n memories behind prev.
-func remember(t *testing.T, m *cas.Memory, prev cas.EventRef, n int) cas.EventRef {
+func remember(t *testing.T, m *cas.Chain, prev cas.EventRef, n int) cas.EventRef {
 	t.Helper()
 	for i := range n {
 		got, err := m.Append(t.Context(), int64(i+1), prev, []cas.Draft{{Data: protocol.Remembered{Content: protocol.NewText(fmt.Sprintf("fact %d", i))}}})
@@ -36,7 +36,7 @@ func remember(t *testing.T, m *cas.Memory, prev cas.EventRef, n int) cas.EventRe
 	return prev
 }
 
-func memory(t *testing.T, s *cas.Store, scope string) *cas.Memory {
+func memory(t *testing.T, s *cas.Store, scope string) *cas.Chain {
 	t.Helper()
 	m, err := s.Memory(scope)
 	if err != nil {

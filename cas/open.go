@@ -61,6 +61,26 @@ const (
 	OpCount  Op = "count"  // the commit, done, is counted
 )
 
+// OpBatch is Commit, from its call until the batch is on disk or refused; for an Observer alone.
+const OpBatch Op = "batch"
+
+// An Observer is called with how long something took, and its error: OpBatch, and OpCommit, whose transaction may
+// hold several batches. It must not block.
+type Observer func(what Op, took time.Duration, err error)
+
+// Observe has f called from now on; nil ends it.
+func (s *Store) Observe(f Observer) { s.observer.Store(&f) }
+
+// observe measures something that begins now; the caller calls done when it is over.
+func (s *Store) observe(what Op) (done func(error)) {
+	f := s.observer.Load()
+	if f == nil || *f == nil {
+		return func(error) {}
+	}
+	began := time.Now()
+	return func(err error) { (*f)(what, time.Since(began), err) }
+}
+
 func (o *Options) before(op Op) error {
 	if o.Before == nil {
 		return nil

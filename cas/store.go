@@ -27,6 +27,8 @@ type Store struct {
 	queue queue
 	moved movedSignal
 
+	observer atomic.Pointer[Observer]
+
 	healing  sync.Mutex   // held while the index is looked at and made anew
 	renewals atomic.Int64 // how often that was done
 

@@ -38,7 +38,7 @@ func (d *storeEvidence) sweep(ctx context.Context) error {
 			}
 			return nil
 		}
-		if name := string(it.key); (strings.HasPrefix(name, "run/") || strings.HasPrefix(name, "memory/")) && !strings.Contains(name, "\x00") {
+		if name := string(it.key); (strings.HasPrefix(name, "run/") || strings.HasPrefix(name, "memory/") || strings.HasPrefix(name, "notify/")) && !strings.Contains(name, "\x00") {
 			// A page that is free may hold an older head of the same name: the newest wins.
 			if h, err := parseHead(name, it.value); err == nil && h.Seq > have[name].Seq {
 				have[name] = h

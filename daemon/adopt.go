@@ -38,6 +38,9 @@ func (k *Supervisor) follow() {
 	if err == nil && !k.alone {
 		err = k.adopt(func(protocol.RunID) bool { return true })
 	}
+	if err == nil {
+		k.lookedAround()
+	}
 	for {
 		if k.ctx.Err() != nil {
 			return
@@ -60,6 +63,7 @@ func (k *Supervisor) follow() {
 		}
 		if err = k.lookAround(now != since); err == nil {
 			since = now
+			k.lookedAround()
 		}
 	}
 }
@@ -105,6 +109,7 @@ func (k *Supervisor) adopt(wanted func(protocol.RunID) bool) error {
 			k.log.Error("the run cannot be read; wf verify tells more", "run", run, "why", err)
 			continue
 		}
+		k.see(run, st)
 		if st.Info.Parent != nil {
 			continue // driven with its parent
 		}

@@ -10,13 +10,16 @@ import (
 
 	"wf/api"
 	"wf/cas"
+	"wf/hub/hook"
 	"wf/hub/replay"
 	"wf/hub/schedule"
 	"wf/hub/server"
 	"wf/hub/web"
+	"wf/metrics"
 	"wf/protocol"
 	"wf/service"
 	"wf/service/compose"
+	"wf/service/notify"
 )
 
 // A Daemon drives the runs of a store, and answers for them over HTTP.
@@ -34,12 +37,21 @@ type Daemon struct {
 	// NewCode makes a one-time code for a browser; nil where nothing listens for one. Set before Start.
 	NewCode func() (api.Code, error)
 
+	// Metrics are what GET /metrics shows. More may be registered before Start.
+	Metrics *metrics.Registry
+
 	server *server.Server
+	meter  *server.Meter
+	meters *meters
+	census *census
+	probe  *probe
 	live   *LiveSockets
 	replay *replay.Server
 	clock  *schedule.Runner
+	notify *notify.Deliverer
 	traces *exporter // nil without a collector
-	told   sync.Map  // CIDs of definitions with schedules that wait for trust, and about which the log has a line
+	hooks  hooks
+	told   sync.Map // what keeps schedules and webhooks from being served, and about which the log has a line
 }
 
 // Options of a Daemon.
@@ -66,14 +78,26 @@ func New(u *compose.Setup, s *cas.Store, o Options) (*Daemon, error) {
 		return nil, protocol.ErrUsage.With("", "--dir %s is no directory", o.Dir)
 	}
 	live := NewLiveSockets(s)
-	k := &Supervisor{s: s, log: o.Log, alone: o.Alone}
-	k.note = func(run protocol.RunID) { u.Note(context.Background(), s, run); live.End(run) }
+	d := &Daemon{Name: o.Name, Log: o.Log, live: live, replay: &replay.Server{Feed: s, Deltas: &live.said}}
+	k := &Supervisor{s: s, log: o.Log, alone: o.Alone, looked: make(chan struct{})}
+	k.note = func(run protocol.RunID) { u.Note(context.Background(), s, run); live.End(run); d.clock.Wake() }
+	all := new(metrics.Registry)
+	var m *meters
+	lines := runLog{o.Log}
 	k.e = u.Engine(s, func(n api.Update) {
+		m.notice(n)
+		lines.notice(n)
 		k.notice(n)
 		live.Notice(n)
 	})
-	d := &Daemon{Name: o.Name, Supervisor: k, Log: o.Log, live: live, replay: &replay.Server{Feed: s, Deltas: &live.said},
-		Service: &service.Local{Setup: u, Store: s, Engine: k.e, Keeper: k, Catalog: catalog, Dir: dir}}
+	m = newMeters(all, u.Version, k.e.Price)
+	s.Observe(m.stored)
+	c := newCensus(s, k.e, k.Drives, o.Log)
+	c.register(m)
+	k.seen = c.see
+	all.GaugeFunc("wf_runs_driven", "Runs that this process drives.", func(emit func(float64, ...string)) { emit(float64(k.driven())) })
+	d.Metrics, d.meter, d.meters, d.census = all, server.NewMeter(all, o.Log), m, c
+	d.Supervisor, d.Service = k, &service.Local{Setup: u, Store: s, Engine: k.e, Keeper: k, Catalog: catalog, Dir: dir}
 	k.requests = d.Service.AwaitMoves
 	if d.Name == "" {
 		if d.Name, err = os.Hostname(); err != nil {
@@ -85,8 +109,17 @@ func New(u *compose.Setup, s *cas.Store, o Options) (*Daemon, error) {
 			return nil, err
 		}
 	}
-	d.clock = &schedule.Runner{Jobs: d.Jobs, Start: d.Fire, Log: o.Log, Seen: &schedule.Seen{Path: filepath.Join(s.Dir(), Dir, "schedule.json")}}
-	d.server = &server.Server{Service: d.Service, Feed: s, Name: d.Name, Version: u.Version, Replay: d.replay.WebSocket(), Events: d.replay.Events(), Page: web.Handler()}
+	d.clock = &schedule.Runner{Jobs: d.Jobs, Start: d.Fire, Open: d.open, Log: o.Log, Seen: &schedule.Seen{Path: filepath.Join(s.Dir(), Dir, "schedule.json")}}
+	if d.notify, err = u.Notifier(s, k.e, o.Log); err != nil {
+		return nil, err
+	}
+	d.probe = newProbe(k.looked, func(ctx context.Context) error {
+		_, err := s.Head(ctx, "")
+		return err
+	})
+	d.server = &server.Server{Service: d.Service, Feed: s, Name: d.Name, Version: u.Version, Replay: d.replay.WebSocket(), Events: d.replay.Events(), Page: web.Handler(),
+		Metrics: all, Ready: d.probe.ready, Log: d.Log,
+		Hooks: &hook.Receiver{Find: d.hook, Log: o.Log}}
 	return d, nil
 }
 
@@ -96,15 +129,20 @@ const Dir = "serve"
 
 // Handler is the API without a guard: the server around it puts the identity of the client into each
 // request (guard.With).
-func (d *Daemon) Handler() http.Handler { return d.server.Handler() }
+func (d *Daemon) Handler() http.Handler { return d.meter.Wrap(d.server.Handler()) }
 
 // Start begins to drive runs, and to start those that are due, unless the daemon is alone.
 func (d *Daemon) Start() {
 	d.server.NewCode = d.NewCode // before the first request, which may read it
-	d.Supervisor.Start()
 	if d.Supervisor.alone {
+		d.Supervisor.Start()
 		return
 	}
+	known := d.meters.know(d.Service.Catalog, d.Log) // before the first run
+	d.Supervisor.Start()
+	d.Supervisor.work.Go(func() { known(d.Supervisor.ctx) })
+	d.Supervisor.work.Go(func() { d.census.run(d.Supervisor.ctx, d.Supervisor.looked) })
+	d.Supervisor.work.Go(func() { d.notify.Serve(d.Supervisor.ctx) })
 	if d.traces != nil {
 		d.Supervisor.work.Go(func() { d.traces.run(d.Supervisor.ctx) })
 	}
@@ -118,6 +156,7 @@ func (d *Daemon) Start() {
 // Close suspends the runs that are driven, tells the watchers, and returns when all of it is
 // recorded.
 func (d *Daemon) Close() error {
+	d.probe.end()
 	d.Supervisor.Close()
 	d.Service.Settle()
 	d.live.Close()

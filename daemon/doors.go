@@ -10,6 +10,7 @@ import (
 
 	"wf/api"
 	"wf/hub/guard"
+	"wf/hub/server"
 	"wf/service/compose"
 )
 
@@ -54,9 +55,10 @@ func (o ListenOptions) open(ctx context.Context, at []guard.Endpoint, secure *tl
 	return d, nil
 }
 
-// serve answers everywhere until the doors are closed.
-func (d doors) serve(h http.Handler) {
+// serve answers everywhere until the doors are closed; what the guards refuse is counted.
+func (d doors) serve(h http.Handler, m *server.Meter) {
 	for _, l := range d.all {
+		l.Guard.Refused = m.Refused
 		go func() { d.failed <- l.Serve(h) }()
 	}
 }

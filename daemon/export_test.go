@@ -2,11 +2,61 @@ package daemon
 
 import (
 	"context"
+	"log/slog"
+	"net/http"
+	"sync/atomic"
+	"time"
 
+	"wf/api"
+	"wf/engine/rules"
+	"wf/hub/queue"
 	"wf/hub/relay"
+	"wf/metrics"
+	"wf/protocol"
 )
 
 // ToldToHubs are the runs of a daemon as a hub hears of them.
 func ToldToHubs(ctx context.Context, d *Daemon) ([]relay.Run, error) {
 	return newHubStore(d.Service).Runs(ctx)
 }
+
+// Recount has a daemon look at its store now, as it does every few seconds.
+func Recount(ctx context.Context, d *Daemon) error { return d.census.look(ctx) }
+
+// StartUncounted is Start of a daemon that counts its runs when Recount is called, and only then.
+func StartUncounted(d *Daemon) {
+	d.meters.know(d.Service.Catalog, d.Log)
+	d.Supervisor.Start()
+}
+
+// FoldsOf counts the runs that a daemon folds to count them; it is called before the daemon is started.
+func FoldsOf(d *Daemon) (folds func() int64) {
+	var n atomic.Int64
+	fold := d.census.fold
+	d.census.fold = func(ctx context.Context, run protocol.RunID) (*rules.State, error) {
+		n.Add(1)
+		return fold(ctx, run)
+	}
+	return n.Load
+}
+
+// Notice passes an update to the meters and the log of a process.
+func Notice(r *metrics.Registry, log *slog.Logger, price func(protocol.Usage) *int64, workflows ...string) func(api.Update) {
+	m := newMeters(r, "devel", price)
+	m.names.Allow(workflows...)
+	return func(u api.Update) {
+		m.notice(u)
+		runLog{log}.notice(u)
+	}
+}
+
+// NewProbe is a probe under a clock.
+func NewProbe(started <-chan struct{}, look func(context.Context) error, now func() time.Time) (ready func(context.Context) error, end func()) {
+	p := newProbe(started, look)
+	p.now = now
+	return p.ready, p.end
+}
+
+// QueueOf is the queue of a hub, HandlerOf what it answers, without a guard.
+func QueueOf(h *Hub) queue.Queue    { return h.store.Queue }
+func HandlerOf(h *Hub) http.Handler { return h.relay.Handler() }

@@ -2,7 +2,9 @@ package daemon
 
 import (
 	"context"
+	"log/slog"
 	"sync"
+	"time"
 
 	"wf/api"
 	"wf/cas"
@@ -56,6 +58,21 @@ func (f *Foreground) Answer(ctx context.Context, run protocol.RunID, x api.Answe
 		f.Note(ctx, f.Store, run)
 	}
 	return step, err
+}
+
+// notifyTime is how long a command delivers notifications at its end.
+const notifyTime = 5 * time.Second
+
+// Notify delivers the notifications of a run that this process drove, for at most notifyTime, or none of them once
+// ctx has ended. It counts those that are left to a daemon.
+func (f *Foreground) Notify(ctx context.Context, run protocol.RunID) (left int, err error) {
+	d, err := f.Notifier(f.Store, f.Engine, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return 0, err
+	}
+	ctx, stop := context.WithTimeout(ctx, notifyTime)
+	defer stop()
+	return d.Flush(ctx, run)
 }
 
 // moves are the runs that Follow is to drive: it is the Keeper of a process that drives them in front of its user.

@@ -19,7 +19,9 @@ import (
 	"wf/hub/queue/embedded"
 	"wf/hub/relay"
 	"wf/hub/reply"
+	"wf/hub/server"
 	"wf/hub/web"
+	"wf/metrics"
 	"wf/protocol"
 )
 
@@ -102,6 +104,8 @@ func (o HubOptions) Dial() (*client.API, error) {
 type Hub struct {
 	HubOptions
 	WorkerToken string // file with the token that workers share
+	// Metrics are what GET /metrics shows.
+	Metrics *metrics.Registry
 
 	doors
 	store *embedded.Store
@@ -141,14 +145,22 @@ func (h *Hub) start(ctx context.Context, data hubData) error {
 	if err := h.listen(ctx, data, keys); err != nil {
 		return err
 	}
-	h.relay = &relay.Hub{Queue: h.store.Queue, Registry: h.store.Registry, Pointers: h.store.Pointers,
+	h.Metrics = new(metrics.Registry)
+	h.Metrics.Process(h.Version)
+	registerHub(h.Metrics, h.store)
+	meter := server.NewMeter(h.Metrics, h.Log)
+	readable := newProbe(nil, func(ctx context.Context) error {
+		_, err := h.store.Queue.List(ctx)
+		return err
+	})
+	h.relay = &relay.Hub{Metrics: h.Metrics, Ready: readable.ready, Queue: h.store.Queue, Registry: h.store.Registry, Pointers: h.store.Pointers,
 		Name: h.Name, Version: h.Version, Page: web.Handler(), Log: h.Log,
 		NewCode: h.newCode, NamesWorker: keys.NamesWorker, RequestRun: engine.RequestRun}
-	handler := h.relay.Handler()
+	handler := meter.Wrap(h.relay.Handler())
 	if h.ClientCA != "" {
 		handler = certified(handler)
 	}
-	h.serve(handler)
+	h.serve(handler, meter)
 	return nil
 }
 

@@ -80,7 +80,7 @@ func (o ListenOptions) tls() (*tls.Config, error) {
 // NewListener is an endpoint that listens already, with its guard; secure says that it speaks TLS.
 func NewListener(l net.Listener, e guard.Endpoint, o ListenOptions, secure bool, keys *guard.Keys, log *slog.Logger) *Listener {
 	hosts := guard.HostsOf(l, o.Hosts)
-	g := &guard.Guard{Hosts: hosts, Origins: o.Origins, Public: server.Public, MaxBody: server.MaxBody, Uploads: server.Upload, Log: log}
+	g := &guard.Guard{Hosts: hosts, Origins: o.Origins, Public: server.Public, MaxBody: server.MaxBody, Uploads: server.Upload, Signed: server.Signed, Log: log}
 	d := &Listener{listener: l, Guard: g, server: guard.Server(nil, log)}
 	switch {
 	case e.Socket != "":

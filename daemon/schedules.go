@@ -2,9 +2,13 @@ package daemon
 
 import (
 	"context"
+	"errors"
+	"time"
+
 	"wf/engine"
 	"wf/hub/schedule"
 	"wf/protocol"
+	"wf/service/compose"
 )
 
 // Jobs are the served workflows that the clock starts: of those that were trusted.
@@ -16,9 +20,7 @@ func (d *Daemon) Jobs(context.Context) ([]schedule.Job, error) {
 			continue
 		}
 		if why := f.Scheduled(); why != nil {
-			if _, told := d.told.LoadOrStore(f.CID, true); !told {
-				d.Log.Warn("the schedule waits for trust", "workflow", f.Name, "file", f.Path, "fix", protocol.HintOf(why))
-			}
+			d.tell(f, "the schedule waits for trust", protocol.HintOf(why))
 		} else {
 			jobs = append(jobs, schedule.Job{Workflow: f.Name, File: f.Path, Schedule: *f.Program.Workflow.Schedule})
 		}
@@ -26,15 +28,50 @@ func (d *Daemon) Jobs(context.Context) ([]schedule.Job, error) {
 	return jobs, err
 }
 
-// Fire starts what is due; a firing that was started before is left alone.
-func (d *Daemon) Fire(ctx context.Context, x schedule.Firing) error {
+// tell logs once what keeps a definition from being started.
+func (d *Daemon) tell(f compose.Found, what, fix string) {
+	if _, told := d.told.LoadOrStore(what+f.Path+f.CID.String(), true); !told {
+		d.Log.Warn(what, "workflow", f.Name, "file", f.Path, "fix", fix)
+	}
+}
+
+// Fire starts what is due; a firing that was started before, also one whose run was deleted, is left alone.
+func (d *Daemon) Fire(ctx context.Context, x schedule.Firing) (protocol.RunID, bool, error) {
 	f, err := d.Service.Catalog.Find(x.Job.File)
 	if err != nil {
-		return err
+		return "", false, err
 	}
 	if err := f.Scheduled(); err != nil {
-		return err // it was changed since it was listed
+		return "", false, err // it was changed since it was listed
 	}
-	_, _, err = d.Service.Launch(ctx, f.Definition, nil, engine.Launch{RequestID: x.RequestID, CreatedBy: "schedule"})
-	return err
+	return d.launch(ctx, f, nil, x.RequestID, protocol.Trigger{Kind: protocol.TriggerSchedule, Name: f.Name, Delivery: x.Due.UTC().Format(time.RFC3339)})
+}
+
+// launch begins the run of a request that no client made; one that was begun before is given with fresh false, also
+// where it was deleted.
+func (d *Daemon) launch(ctx context.Context, f compose.Found, inputs map[string]any, request string, by protocol.Trigger) (protocol.RunID, bool, error) {
+	createdBy := "webhook"
+	if by.Kind == protocol.TriggerSchedule {
+		createdBy = "schedule"
+	}
+	run, fresh, err := d.Service.Launch(ctx, f.Definition, inputs, engine.Launch{RequestID: request, CreatedBy: createdBy, Trigger: &by})
+	if protocol.CodeOf(err) == codeDeleted {
+		return engine.RequestRun(request), false, nil
+	}
+	return run, fresh, err
+}
+
+// codeDeleted is the code of a run that was deleted: its name stays taken.
+const codeDeleted = "run_deleted"
+
+// open reports whether a run has not ended.
+func (d *Daemon) open(ctx context.Context, run protocol.RunID) (bool, error) {
+	st, err := d.Service.Engine.State(ctx, run)
+	switch {
+	case protocol.CodeOf(err) == codeDeleted, errors.Is(err, protocol.ErrUnknownRun):
+		return false, nil
+	case err != nil:
+		return false, err
+	}
+	return !st.Status().Final(), nil
 }

@@ -56,6 +56,14 @@ func TestTheServiceOfThisProcess(t *testing.T) {
 // serving starts a daemon of a store.
 func serving(t *testing.T, dir string) *daemon.Daemon {
 	t.Helper()
+	d := unstarted(t, dir)
+	d.Start()
+	return d
+}
+
+// unstarted is a daemon of a store, which the test starts.
+func unstarted(t *testing.T, dir string) *daemon.Daemon {
+	t.Helper()
 	u, s := opened(t, dir)
 	d, err := daemon.New(u, s, daemon.Options{Dir: dir, Workflows: []string{dir}, Name: "desk", Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
 	if err != nil {
@@ -66,7 +74,6 @@ func serving(t *testing.T, dir string) *daemon.Daemon {
 			t.Error(err)
 		}
 	})
-	d.Start()
 	return d
 }
 

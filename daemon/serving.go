@@ -27,7 +27,7 @@ func (d *Daemon) Serve(ctx context.Context, o ListenOptions) (*Serving, error) {
 		d.NewCode = all.newCode
 	}
 	d.Start()
-	all.serve(d.Handler())
+	all.serve(d.Handler(), d.meter)
 	return &Serving{Daemon: d, doors: all, leave: func() {}}, nil
 }
 
@@ -53,6 +53,7 @@ func (s *Serving) Where() (*api.Serving, error) {
 
 // Close leaves the hub, suspends what runs, and accepts no more connections.
 func (s *Serving) Close() error {
+	s.probe.end()
 	s.leave()
 	return errors.Join(s.Daemon.Close(), s.doors.close())
 }

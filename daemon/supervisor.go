@@ -31,6 +31,8 @@ type Supervisor struct {
 	// requests returns when what requests of this process have recorded until now was given to Keep; nil where
 	// there are none. Else the supervisor might take up a run under its own name that a request is about to.
 	requests func()
+	// seen is told of a run that was read for another reason: where it stands. nil is for none.
+	seen func(protocol.RunID, *rules.State)
 
 	alone bool // drives what it is given, and looks for nothing else
 
@@ -42,6 +44,9 @@ type Supervisor struct {
 	runs      map[protocol.RunID]*managed
 	unmanaged map[protocol.RunID]unmanaged // that may be left to the supervisor; see adopt.go
 	foreign   map[protocol.RunID]bool      // that came from elsewhere, and wait for wf store adopt
+
+	looked chan struct{} // closed once all runs of the store were looked at
+	once   sync.Once     // closes it
 }
 
 // managed is a run that the supervisor drives, or waits with.
@@ -62,6 +67,28 @@ func (k *Supervisor) Start() {
 	k.ctx, k.stop = context.WithCancelCause(context.Background())
 	k.runs, k.unmanaged, k.foreign = map[protocol.RunID]*managed{}, map[protocol.RunID]unmanaged{}, map[protocol.RunID]bool{}
 	k.work.Go(k.follow)
+}
+
+// lookedAround notes that all runs of the store were looked at, and those go on that are to.
+func (k *Supervisor) lookedAround() { k.once.Do(func() { close(k.looked) }) }
+
+// see passes on where a run stands.
+func (k *Supervisor) see(run protocol.RunID, st *rules.State) {
+	if k.seen != nil && st != nil {
+		k.seen(run, st)
+	}
+}
+
+// driven is how many runs this process drives.
+func (k *Supervisor) driven() (n int) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, r := range k.runs {
+		if r.driving {
+			n++
+		}
+	}
+	return n
 }
 
 // Close suspends what is driven, and returns when all of that is recorded.
@@ -221,6 +248,7 @@ func (k *Supervisor) drive(ctx context.Context, run protocol.RunID, r *managed, 
 			k.log.Error("the run cannot be driven", "run", run, "why", describe(err))
 		}
 		k.awaitRequests()
+		k.see(run, st)
 		next, more := k.settle(run, r, st, err)
 		if !more {
 			return
@@ -268,8 +296,8 @@ func (k *Supervisor) settle(run protocol.RunID, r *managed, st *rules.State, fai
 func (k *Supervisor) await(run protocol.RunID, r *managed, st *rules.State) {
 	r.due = 0
 	for _, w := range st.Waiting() {
-		if w.Due > 0 && (r.due == 0 || w.Due < r.due) {
-			r.due = w.Due
+		if w.Wake > 0 && (r.due == 0 || w.Wake < r.due) {
+			r.due = w.Wake
 		}
 	}
 	if r.due > 0 && k.ctx.Err() == nil {

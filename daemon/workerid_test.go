@@ -57,7 +57,7 @@ func TestWhatADaemonKeepsIsKeptInItsStore(t *testing.T) {
 		t.Errorf("an id was made: %q", id)
 	}
 	seen := &schedule.Seen{Path: filepath.Join(store, Dir, "schedule.json")}
-	if _, err := seen.Since("job", time.Now()); err == nil {
+	if _, err := seen.Until("job", time.Now()); err == nil {
 		t.Error("a job was noted")
 	}
 	if left, err := os.ReadDir(elsewhere); err != nil || len(left) > 0 {
@@ -84,7 +84,7 @@ func TestWhatADaemonKeepsIsKeptInItsStore(t *testing.T) {
 	if err := os.Symlink("/dev/zero", at); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := (&schedule.Seen{Path: at}).Since("job", time.Now()); !errors.Is(err, files.ErrOdd) {
+	if _, err := (&schedule.Seen{Path: at}).Until("job", time.Now()); !errors.Is(err, files.ErrOdd) {
 		t.Errorf("a link was read: %v", err)
 	}
 }

@@ -106,7 +106,7 @@ func (d *driver) record(ctx context.Context, drafts []cas.Draft, g *groupAt) err
 	if err := d.s.FoldMore(these(entries...)); err != nil {
 		return err
 	}
-	d.e.notify(d.run, entries, drafts)
+	d.e.notify(aboutRun(d.run, d.s), entries, drafts)
 	if d.stored != nil {
 		d.stored(entries, drafts)
 	}

@@ -35,7 +35,7 @@ func (d *driver) decide(ctx context.Context, b *batch) error {
 		if err := d.converse(b); err != nil {
 			return err
 		}
-		plan, err := d.s.Plan(max(1, d.parallel()-d.busy(b)))
+		plan, err := d.s.Plan(max(1, d.places(b)))
 		if err != nil {
 			return err
 		}
@@ -47,7 +47,7 @@ func (d *driver) decide(ctx context.Context, b *batch) error {
 		for _, x := range plan.Start {
 			// Behind the last step that may begin there is a decision again, when something that
 			// was begun ends: that one finds the breach.
-			if d.busy(b) >= d.parallel() || d.s.Totals.Steps >= d.s.Limits.Steps {
+			if d.places(b) <= 0 || d.s.Totals.Steps >= d.s.Limits.Steps {
 				break
 			}
 			if err := d.begin(ctx, b, x); err != nil {

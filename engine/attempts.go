@@ -92,13 +92,6 @@ func (g *groups) landed(b *batch) {
 	}
 }
 
-// busy is how many visits are performed, or about to be. Those that wait for a slot do not count, but for those beyond
-// three times as many as are performed at most.
-func (d *driver) busy(b *batch) int {
-	n, line := len(d.work)+len(b.begin), len(d.groups.line)
-	return n - min(line, 3*d.parallel())
-}
-
 // halt stops a visit; one that waits for a slot has nothing to stop.
 func (d *driver) halt(w *worker, cause error) {
 	if w.waits {

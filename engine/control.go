@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"wf/cas"
@@ -24,6 +25,9 @@ type Reply struct {
 	// Shown is the digest of the tool call that was shown to the person, "" for any question: the
 	// reply is refused where the visit asks for another call by now.
 	Shown string
+	// Bound is the name of an authenticated person other than the user of this process, "" for none: where
+	// the question has assignees it has to be one of them.
+	Bound string
 }
 
 // Answer records a reply; Drive then goes on with it, here or where the run is driven. A run
@@ -41,6 +45,9 @@ func (e *Engine) Answer(ctx context.Context, run protocol.RunID, r Reply) (step 
 		}
 		if r.Shown != "" && r.Shown != w.Shown {
 			return nil, nil, refusal(protocol.ErrNotWaiting, "run %s: %s asks for another call than the one that was answered: look at it again", run, w.Step)
+		}
+		if err := e.mayAnswer(ctx, run, s, w, r); err != nil {
+			return nil, nil, err
 		}
 		hide := hider(s.Program())
 		if r, err = chosen(w, r); err != nil {
@@ -61,6 +68,27 @@ func (e *Engine) Answer(ctx context.Context, run protocol.RunID, r Reply) (step 
 		return []cas.Draft{{Step: step, Data: a}}, nil, nil
 	})
 	return step, err
+}
+
+// mayAnswer is nil if a question takes the answer: it has no assignees, or one of them answers, and the run of a
+// sub-workflow of which it is waits for it still.
+func (e *Engine) mayAnswer(ctx context.Context, run protocol.RunID, s *rules.State, w rules.WaitingVisit, r Reply) error {
+	if r.Bound != "" && len(w.Assignees) > 0 && !slices.Contains(w.Assignees, r.Bound) {
+		return protocol.ErrForbidden.With("one of them answers it with a token of that name",
+			"run %s: %s is for %s to answer, not for %s", run, w.Step, strings.Join(w.Assignees, ", "), r.Bound)
+	}
+	v, err := s.Visit(w.Step.String())
+	if err != nil || w.Due == 0 || !isSubflow(s, v) {
+		return err
+	}
+	child, err := e.State(ctx, childRun(rules.StepKey(run, &v.Begun)))
+	if errors.Is(err, protocol.ErrUnknownRun) {
+		return nil // a fork begins a child of its own
+	}
+	if err == nil && !slices.ContainsFunc(child.Waiting(), func(c rules.WaitingVisit) bool { return c.Kind == w.Kind && c.Shown == w.Shown }) {
+		err = refusal(protocol.ErrNotWaiting, "run %s: the time to answer %s is over", run, w.Step)
+	}
+	return err
 }
 
 // waitingFor finds the visit that a reply is meant for.
@@ -183,7 +211,7 @@ func (e *Engine) insist(ctx context.Context, run protocol.RunID, decide func(*ru
 			continue
 		}
 		if err == nil {
-			e.notify(run, entries, drafts)
+			e.notify(aboutRun(run, s), entries, drafts)
 		}
 		return err
 	}

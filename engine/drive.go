@@ -20,6 +20,7 @@ type DriveOptions struct {
 	Limits []protocol.LimitChanged // raised before anything else
 
 	stored func([]protocol.Entry, []cas.Draft) // called with what the driver committed; may be nil
+	held   func(*protocol.Held)                // called when all that runs is held, and, with nil, when that is over; may be nil
 }
 
 // Drive goes on with a run until it is over or nothing can move, and returns where it stands.
@@ -33,7 +34,7 @@ func (e *Engine) Drive(ctx context.Context, run protocol.RunID, o DriveOptions) 
 	}
 	defer unlock()
 	d := &driver{e: e, run: run, work: map[string]*worker{}, in: make(chan report), pipe: newPipe(),
-		fresh: map[protocol.Link][]byte{}, stored: o.stored, past: e.pasts.take(run)}
+		fresh: map[protocol.Link][]byte{}, stored: o.stored, held: o.held, past: e.pasts.take(run)}
 	defer e.pasts.rest(d.past)
 	defer func() { d.pipe.close() }()
 	if err := d.load(ctx); err != nil {
@@ -49,6 +50,7 @@ func (e *Engine) Drive(ctx context.Context, run protocol.RunID, o DriveOptions) 
 		return nil, err
 	}
 	defer d.drove()
+	defer d.tellHold(nil)
 	if err = d.drive(ctx, o); err != nil {
 		d.abandon(err)
 		if err != ctx.Err() {
@@ -88,6 +90,8 @@ type driver struct {
 	breach       *rules.Breach // a limit of the run that was reached
 	unready      error         // a visit that cannot begin: what it needs is not there
 	stored       func([]protocol.Entry, []cas.Draft)
+	held         func(*protocol.Held)
+	allHeld      bool   // as it was told to held
 	agents       bool   // the run has an agent: its commands are confined
 	changes      uint64 // commit counter of the store when the journal was last looked at
 	groups       groups // in which the run and its visits are
@@ -237,7 +241,7 @@ func (d *driver) untilNext(p rules.Plan) time.Duration {
 		}
 	}
 	for _, t := range p.Timers {
-		sooner(t.Due)
+		sooner(t.Wake)
 	}
 	return next
 }
@@ -267,12 +271,17 @@ func (d *driver) wake(ctx context.Context, p rules.Plan) error {
 	return d.advance(ctx, d.fired(p), nil)
 }
 
-// fired are the timers that are due.
+// fired is what is due of visits that wait. One whose sub-workflow has something due goes on.
 func (d *driver) fired(p rules.Plan) []cas.Draft {
 	var facts []cas.Draft
 	for _, t := range p.Timers {
-		if v, err := d.s.Visit(t.Step.String()); err == nil && v.Mode == rules.Waits && t.Due <= d.e.now() {
-			facts = append(facts, cas.Draft{Step: t.Step.String(), Data: protocol.TimerFired{Due: t.Due}})
+		step := t.Step.String()
+		due, again := d.s.Due(step, d.e.now())
+		if due != nil {
+			facts = append(facts, cas.Draft{Step: step, Data: due})
+		}
+		if again && !slices.Contains(d.poke, step) {
+			d.poke = append(d.poke, step)
 		}
 	}
 	return facts
@@ -309,10 +318,13 @@ func (d *driver) take(ctx context.Context, r report) error {
 		c <- err
 	}
 	d.soon = d.soon[:0]
-	if err != nil || d.pipe.open == nil {
-		return err
+	if err == nil && d.pipe.open != nil {
+		err = d.push(ctx)
 	}
-	return d.push(ctx)
+	if err == nil {
+		d.tellHold(d.s.Held())
+	}
+	return err
 }
 
 // next is a report that waits.
@@ -381,6 +393,7 @@ func (d *driver) heard(r report) (facts []cas.Draft, blocks []cas.Block, err err
 			}
 			x, blocks = event, append(blocks, more...)
 		}
+		d.noteHold(r.step, x)
 		fact, err := cas.Draft{Step: r.step, Data: x}.Ready()
 		if err != nil {
 			return nil, nil, err
@@ -411,8 +424,14 @@ func (d *driver) settle(ctx context.Context, p rules.Plan) (again bool, err erro
 	return false, d.finish(ctx, p.End)
 }
 
-// stays reports whether a timer is near enough to wait for.
+// stays reports whether a timer is near enough to wait for. A question is not waited with, since its answer may
+// come from the process that asked for the drive; what is due of it already is done.
 func (d *driver) stays(p rules.Plan) bool {
 	patience := cmp.Or(d.e.Patience, time.Minute)
-	return slices.ContainsFunc(p.Timers, func(t rules.WaitingVisit) bool { return t.Due-d.e.now() <= patience.Microseconds() })
+	return slices.ContainsFunc(p.Timers, func(t rules.WaitingVisit) bool {
+		if t.Kind != protocol.WaitTimer {
+			return t.Wake <= d.e.now()
+		}
+		return t.Wake-d.e.now() <= patience.Microseconds()
+	})
 }

@@ -110,6 +110,11 @@ type Launch struct {
 	Context protocol.ContextMode
 	// AllowSecretInputs names the inputs that may hold a secret, which then is stored, shown and sent.
 	AllowSecretInputs []string
+	// CausedBy is the notification that starts the run, if one does: a row of protocol.MaxCausedBy is the longest.
+	CausedBy *protocol.CausedBy
+
+	// Trigger is what begins the run; nil is a person or a client.
+	Trigger *protocol.Trigger
 
 	// Set for sub-workflows.
 	run     protocol.RunID
@@ -188,6 +193,9 @@ func (e *Engine) Begin(ctx context.Context, l Launch) (run protocol.RunID, fresh
 			return "", false, err
 		}
 	} else {
+		if err := l.CausedBy.Allowed(); err != nil {
+			return "", false, err
+		}
 		if err := openInputs(l.Program, l.Inputs, l.AllowSecretInputs); err != nil {
 			return "", false, err
 		}
@@ -211,7 +219,7 @@ func (e *Engine) Begin(ctx context.Context, l Launch) (run protocol.RunID, fresh
 	hide := hider(l.Program)
 	d := protocol.RunStarted{Start: begin.start, Source: source, Sources: sources, Title: hide.String(cmp.Or(l.Title, l.Program.Workflow.Name)), Description: protocol.NewText(hide.String(l.Description)),
 		Type: l.Type, Scope: l.Scope, Tags: l.Tags, CreatedBy: l.CreatedBy, TargetUser: l.TargetUser, RequestID: l.RequestID,
-		Parent: l.parent, Workspace: l.Workspace, Version: e.Version, Models: l.Models, File: l.File, Context: l.Context, AllowSecretInputs: l.AllowSecretInputs}
+		Parent: l.parent, Workspace: l.Workspace, Version: e.Version, Models: l.Models, File: l.File, Context: l.Context, AllowSecretInputs: l.AllowSecretInputs, Trigger: l.Trigger, CausedBy: l.CausedBy}
 	if l.Place != l.Workspace {
 		d.Place = l.Place
 	}
@@ -268,18 +276,26 @@ func (e *Engine) commitFirst(ctx context.Context, run protocol.RunID, l Launch, 
 		case err != nil:
 			return false, err
 		}
-		e.notify(run, entries, drafts)
+		e.notify(api.Update{Run: run, Workflow: l.Program.Workflow, Child: l.parent != nil}, entries, drafts)
 		return true, nil
 	}
 }
 
-func (e *Engine) notify(run protocol.RunID, entries []protocol.Entry, drafts []cas.Draft) {
+// notify passes the watcher events that this process wrote; of says what run they are of.
+func (e *Engine) notify(of api.Update, entries []protocol.Entry, drafts []cas.Draft) {
 	if e.Watch == nil {
 		return
 	}
+	of.Wrote = true
 	for i := range entries {
-		e.Watch(api.Update{Run: run, Entry: &entries[i], Data: drafts[i].Data, Step: drafts[i].Step})
+		of.Entry, of.Data, of.Step = &entries[i], drafts[i].Data, drafts[i].Step
+		e.Watch(of)
 	}
+}
+
+// aboutRun is what all updates of a run that is in hand have in common.
+func aboutRun(run protocol.RunID, s *rules.State) api.Update {
+	return api.Update{Run: run, Workflow: s.Program().Workflow, Child: s.Info.Parent != nil}
 }
 
 // State folds a run, from its snapshot where that is still good. A snapshot that cannot be read

@@ -8,6 +8,7 @@ import (
 
 	"wf/api"
 	"wf/cas"
+	"wf/engine/rules"
 	"wf/protocol"
 )
 
@@ -318,9 +319,7 @@ func (d *driver) rebase(ctx context.Context) error {
 		return err
 	}
 	d.pipe.open = nil
-	if d.s.Status().Final() {
-		again.facts = nil
-	}
+	again.facts = slices.DeleteFunc(again.facts, d.late)
 	if err := d.add(again.facts, again.factBlocks, nil); err != nil {
 		d.pipe.open.replies = again.replies
 		return err
@@ -331,6 +330,19 @@ func (d *driver) rebase(ctx context.Context) error {
 		}
 	}
 	return d.push(ctx)
+}
+
+// late reports whether a fact came too late: the run has ended meanwhile, or what a timer is about was answered.
+func (d *driver) late(x cas.Draft) bool {
+	if d.s.Status().Final() {
+		return true
+	}
+	switch x.Data.(type) {
+	case protocol.TimerFired, protocol.Escalated, protocol.Reminded:
+		v, err := d.s.Visit(x.Step)
+		return err == nil && v.Mode != rules.Waits
+	}
+	return false
 }
 
 // say passes live output to the watcher, after the events before it: those that are not on disk
@@ -348,13 +360,13 @@ func (d *driver) say(x api.Update) {
 
 // notify passes a batch that is on disk to the watcher.
 func (d *driver) notify(b *batch, entries []protocol.Entry) {
-	sent := 0
+	sent, of := 0, aboutRun(d.run, d.s)
 	for _, x := range b.said {
-		d.e.notify(d.run, entries[sent:x.after], b.drafts[sent:x.after])
+		d.e.notify(of, entries[sent:x.after], b.drafts[sent:x.after])
 		sent = x.after
 		d.e.Watch(x.Update)
 	}
-	d.e.notify(d.run, entries[sent:], b.drafts[sent:])
+	d.e.notify(of, entries[sent:], b.drafts[sent:])
 }
 
 // snapshotEvery is the number of events after which the folded state is stored again, at the

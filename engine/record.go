@@ -48,7 +48,7 @@ func (d *driver) completed(w *worker, end *outcome, failed *protocol.ErrorInfo) 
 		return nil, nil, fmt.Errorf("record of %s: %w", w.step, err)
 	}
 	d.from.keep(block.Link, &rec)
-	done := protocol.StepCompleted{Record: block.Link, Result: end.conclusion.Result, MS: max(0, d.e.now()-w.started) / 1000,
+	done := protocol.StepCompleted{Record: block.Link, Result: end.conclusion.Result, MS: max(0, d.e.now()-w.started-end.held) / 1000,
 		Workspace: end.git, Status: status}
 	return []cas.Draft{{Step: w.step, Data: done}}, append(blocks, block), nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -76,7 +77,7 @@ func (p subflow) Perform(ctx context.Context, turn protocol.Turn, emit roles.Emi
 	if err := calls.catchUp(ctx, p.e.Store); err != nil {
 		return protocol.Conclusion{}, err
 	}
-	s, err := p.e.Drive(ctx, child, DriveOptions{By: "run " + string(turn.Run), stored: calls.follow(ctx)})
+	s, err := p.e.Drive(ctx, child, DriveOptions{By: "run " + string(turn.Run), stored: calls.follow(ctx), held: childHold(ctx, emit)})
 	// A visit that was interrupted has made its calls all the same.
 	if err := errors.Join(err, calls.catchUp(context.WithoutCancel(ctx), p.e.Store)); err != nil {
 		return protocol.Conclusion{}, err
@@ -129,7 +130,8 @@ func outputsOf(read Reader, result protocol.Link) (protocol.JSON, error) {
 	return protocol.PayloadBytes(read, r.Outputs)
 }
 
-// waits repeats the child's first question.
+// waits repeats the child's first question, with the times at which something is due of the others: the visit then
+// goes on, and so does the child.
 func (p subflow) waits(ctx context.Context, child protocol.RunID, s *rules.State, emit roles.Emit) error {
 	w := s.Waiting()[0]
 	question, err := textOf(p.e.reader(ctx), w.Question)
@@ -140,7 +142,15 @@ func (p subflow) waits(ctx context.Context, child protocol.RunID, s *rules.State
 	if err != nil {
 		return err
 	}
-	err = emit(ctx, protocol.WaitingFor{Kind: w.Kind, Question: protocol.NewText(question), Choices: w.Choices, Form: protocol.NewText(form), Due: w.Due, Shown: w.Shown})
+	remind := slices.Clone(w.Remind)
+	for _, other := range s.Waiting()[1:] {
+		if other.Wake > 0 {
+			remind = append(remind, other.Wake)
+		}
+	}
+	slices.Sort(remind)
+	err = emit(ctx, protocol.WaitingFor{Kind: w.Kind, Question: protocol.NewText(question), Choices: w.Choices, Form: protocol.NewText(form), Due: w.Due, Shown: w.Shown,
+		Remind: slices.Compact(remind), Assignees: w.Assignees})
 	if err != nil {
 		return err
 	}

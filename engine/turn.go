@@ -94,6 +94,7 @@ func (d *driver) fill(ctx context.Context, t *protocol.Turn, begun *protocol.Ste
 func transcript(read Reader, t *protocol.Turn, events iter.Seq2[protocol.Entry, error]) error {
 	step := t.Step.String()
 	var asked protocol.WaitingFor
+	open := false // it waits: of an answer and a timer the first counts
 	for e, err := range events {
 		ended := e.Step == nil && (e.Type == protocol.EvSuspended || e.Type == protocol.EvResumed)
 		if err == nil && e.StepName() != step && !ended {
@@ -106,14 +107,22 @@ func transcript(read Reader, t *protocol.Turn, events iter.Seq2[protocol.Entry, 
 			return err
 		}
 		t.Transcript = append(t.Transcript, e)
-		d, err := dataOf(&e, protocol.EvWaiting, protocol.EvAnswered, protocol.EvTimerFired)
+		d, err := dataOf(&e, protocol.EvWaiting, protocol.EvAnswered, protocol.EvTimerFired, protocol.EvEscalated)
 		switch d := d.(type) {
 		case protocol.WaitingFor:
-			asked = d
+			asked, open = d, true
+		case protocol.Escalated:
+			asked.Due, asked.Remind, asked.Assignees = d.Due, d.Remind, d.Assignees
 		case protocol.Answered:
-			t.Answers = append(t.Answers, protocol.AnswerTo{Waiting: asked, Answer: d, At: e.TS})
+			if open {
+				t.Answers = append(t.Answers, protocol.AnswerTo{Waiting: asked, Answer: d, At: e.TS})
+			}
+			open = false
 		case protocol.TimerFired:
-			t.Answers = append(t.Answers, protocol.AnswerTo{Waiting: asked, Fired: true, At: e.TS})
+			if open {
+				t.Answers = append(t.Answers, protocol.AnswerTo{Waiting: asked, Fired: true, At: e.TS})
+			}
+			open = false
 		}
 		if err != nil {
 			return fmt.Errorf("event %d: %w", e.Seq, err)

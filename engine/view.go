@@ -328,7 +328,7 @@ func (b *viewer) finish(ctx context.Context) error {
 
 func (b *viewer) waiting() error {
 	for _, w := range b.s.Waiting() {
-		x := api.Waiting{Step: w.Step.String(), Kind: w.Kind, Choices: w.Choices, Shown: w.Shown}
+		x := WaitingOf(w)
 		var err error
 		if x.Question, err = textOf(b.read, w.Question); err != nil {
 			return err
@@ -338,18 +338,29 @@ func (b *viewer) waiting() error {
 			return err
 		}
 		x.Form = protocol.JSON(form)
-		if w.Due > 0 {
-			x.Due = new(stamp(w.Due))
-		}
 		b.v.Waiting = append(b.v.Waiting, x)
 	}
 	return nil
 }
 
+// WaitingOf is a visit that waits as it is shown, without what has to be read of it: a question above the
+// length of an event, and a form.
+func WaitingOf(w rules.WaitingVisit) api.Waiting {
+	x := api.Waiting{Step: w.Step.String(), Kind: w.Kind, Question: w.Question.S, Choices: w.Choices, Shown: w.Shown,
+		OnTimeout: w.OnTimeout, Assignees: w.Assignees, Escalated: w.Escalated}
+	if w.Due > 0 {
+		x.Due = new(stamp(w.Due))
+	}
+	for _, at := range w.Remind {
+		x.Remind = append(x.Remind, stamp(at))
+	}
+	return x
+}
+
 func (b *viewer) info() error {
 	i := b.s.Info
 	b.v.Info = api.RunInfo{Title: i.Title, Type: i.Type, Scope: i.Scope, Tags: i.Tags, CreatedBy: i.CreatedBy,
-		TargetUser: i.TargetUser, RequestID: i.RequestID, Workspace: i.Workspace, File: i.File, Parent: i.Parent, ForkedFrom: text(i.Forked)}
+		TargetUser: i.TargetUser, RequestID: i.RequestID, Workspace: i.Workspace, File: i.File, Parent: i.Parent, ForkedFrom: text(i.Forked), Trigger: i.Trigger, CausedBy: i.CausedBy}
 	b.v.Info.Inputs = b.s.Opened().Raw
 	var err error
 	b.v.Info.Description, err = textOf(b.read, i.Description)
@@ -363,6 +374,9 @@ func (b *viewer) open(x rules.Visit) {
 		return
 	}
 	st.Status = b.s.Shown(x.Mode)
+	if x.Held != nil && st.Status == "running" {
+		st.Held = x.Held.String()
+	}
 	st.record = protocol.Link{} // else of a failed visit that is tried again
 	if x.Mode == rules.Parked && x.Error != "" {
 		st.Error = &protocol.ErrorInfo{Code: "suspended", Phase: string(st.Action), Message: x.Error}

@@ -27,6 +27,7 @@ type worker struct {
 	waits   bool  // for a slot of the group of its role
 	refused error // why it is not performed, where its group is busy
 	busy    bool  // it is performed
+	held    bool  // kept back by the limits of a provider: it takes no place of Engine.Parallel
 	started int64 // unix µs, since when
 }
 
@@ -35,6 +36,7 @@ type outcome struct {
 	conclusion protocol.Conclusion
 	err        error
 	timedOut   bool
+	held       int64 // µs, kept back by the limits of a provider
 	git        *protocol.GitState
 }
 
@@ -155,12 +157,10 @@ func (d *driver) carryOut(ctx context.Context, x *assignment, emit roles.Emit) (
 		end.err = &protocol.Failure{ErrorInfo: protocol.ErrorInfo{Code: "cut_off", Phase: "run", Message: "wf ended while the command ran, and a person counted it as failed"}}
 		return end
 	}
-	if turn.Role.Timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, time.Duration(turn.Role.Timeout)*time.Microsecond, errTimeout)
-		defer cancel()
-	}
-	end.conclusion, end.err = x.by.Perform(ctx, *turn, emit)
+	ctx, clock := limited(ctx, time.Duration(turn.Role.Timeout)*time.Microsecond, d.e.now)
+	defer clock.stop()
+	end.conclusion, end.err = x.by.Perform(ctx, *turn, clock.watch(emit))
+	end.held = clock.heldFor()
 	end.timedOut = end.err != nil && errors.Is(context.Cause(ctx), errTimeout)
 	if end.err == nil && turn.Role.Action.ActsOnFiles() {
 		end.git = gitState(ctx, turn.Workspace)

@@ -18,6 +18,8 @@ type Workflow struct {
 	Outputs     []NamedTemplate  `cbor:"outputs,omitempty" json:"outputs,omitempty"` // sorted by name
 	MCP         []MCPServer      `cbor:"mcp,omitempty" json:"mcp,omitempty"`         // sorted by name
 	Schedule    *Schedule        `cbor:"schedule,omitempty" json:"schedule,omitempty"`
+	Webhook     *Webhook         `cbor:"webhook,omitempty" json:"webhook,omitempty"`
+	Notify      []Sink           `cbor:"notify,omitempty" json:"notify,omitempty"` // sorted by name
 	Concurrency *Concurrency     `cbor:"concurrency,omitempty" json:"concurrency,omitempty"`
 }
 
@@ -98,10 +100,12 @@ type Role struct {
 
 	Prompt    string          `cbor:"prompt,omitempty" json:"prompt,omitempty"`             // ActPrompt: the system prompt
 	Run       string          `cbor:"run,omitempty" json:"run,omitempty"`                   // ActRun: sh -c, never a template
+	Stdin     *Stdin          `cbor:"stdin,omitempty" json:"stdin,omitempty"`               // ActRun: what it reads in place of its turn
 	Ask       string          `cbor:"ask,omitempty" json:"ask,omitempty"`                   // ActAsk: template
 	Choices   []Choice        `cbor:"choices,omitempty" json:"choices,omitempty"`           // ActAsk
 	ChoicesOf string          `cbor:"choices_of,omitempty" json:"choices_of,omitempty"`     // ActAsk: instead of Choices, the expression that gives them
 	Form      string          `cbor:"form,omitempty" json:"form,omitempty"`                 // ActAsk: canonical JSON Schema of the fields
+	Asking    *Asking         `cbor:"asking,omitempty" json:"asking,omitempty"`             // ActAsk: how long it waits, and for which answers
 	Workflow  Link            `cbor:"workflow,omitempty,omitzero" json:"workflow,omitzero"` // ActWorkflow: canonical child definition
 	With      []NamedTemplate `cbor:"with,omitempty" json:"with,omitempty"`                 // ActWorkflow: its inputs
 	Wait      *Wait           `cbor:"wait,omitempty" json:"wait,omitempty"`                 // ActWait
@@ -181,6 +185,33 @@ type Choice struct {
 	Primary bool   `cbor:"primary,omitempty" json:"primary,omitempty"`
 }
 
+// Stdin is what a command reads: the text, or, where File is set, that file.
+type Stdin struct {
+	Text string `cbor:"text,omitempty" json:"text,omitempty"` // template
+	File string `cbor:"file,omitempty" json:"file,omitempty"` // template of a path, relative to where the command works
+}
+
+// Asking is how long a question waits, and for which people.
+type Asking struct {
+	Timeout   int64      `cbor:"timeout,omitempty" json:"timeout_us,omitempty"`    // µs for an answer; 0 is for ever
+	OnTimeout string     `cbor:"on_timeout,omitempty" json:"on_timeout,omitempty"` // the choice that then counts; "" is a failure
+	Escalate  [][]string `cbor:"escalate,omitempty" json:"escalate,omitempty"`     // before that: the names that are asked besides, once for each list
+	Remind    []int64    `cbor:"remind,omitempty" json:"remind_us,omitempty"`      // µs after it was asked, ascending
+	Assignees []string   `cbor:"assignees,omitempty" json:"assignees,omitempty"`   // sorted
+}
+
+// RemindAt are the times of the reminders of a question that is asked at now, in unix µs.
+func (a *Asking) RemindAt(now int64) []int64 {
+	var at []int64
+	for _, after := range a.Remind {
+		at = append(at, now+after)
+	}
+	return at
+}
+
+// EscalateMax is how often a question can be put to further people.
+const EscalateMax = 3
+
 // Wait is what a wait role waits for; exactly one is set.
 type Wait struct {
 	For    string `cbor:"for,omitempty" json:"for,omitempty"`       // template of a duration: 90s, 1h30m
@@ -205,10 +236,13 @@ type CompactionSpec struct {
 	Model     string `cbor:"model,omitempty" json:"model,omitempty"`
 }
 
-// Templates are the templates of the role, each under its place: prompt, ask, wait.for, wait.until,
-// env.NAME, set.NAME and with.NAME.
+// Templates are the templates of the role, each under its place: prompt, ask, stdin, stdin.file, wait.for,
+// wait.until, env.NAME, set.NAME and with.NAME.
 func (r *Role) Templates() []NamedTemplate {
 	out := []NamedTemplate{{Name: "prompt", Value: r.Prompt}, {Name: "ask", Value: r.Ask}}
+	if r.Stdin != nil {
+		out = append(out, NamedTemplate{Name: "stdin", Value: r.Stdin.Text}, NamedTemplate{Name: "stdin.file", Value: r.Stdin.File})
+	}
 	if r.Wait != nil {
 		out = append(out, NamedTemplate{Name: "wait.for", Value: r.Wait.For}, NamedTemplate{Name: "wait.until", Value: r.Wait.Until})
 	}

@@ -65,9 +65,10 @@ var (
 	// ErrServeStopped is the cause with which a daemon that ends suspends its runs.
 	ErrServeStopped = &Error{"serve_stopped", "wf serve was stopped", "it goes on with the run when it starts again; wf resume does so now"}
 
-	ErrForeign    = &Error{"foreign_run", "the run came from elsewhere", "wf store adopt RUN lets it go on here"}
-	ErrRolledBack = &Error{"rolled_back", "the store was put back to an older copy", "put the newer copy back, or accept this one with wf store adopt"}
-	ErrUntrusted  = &Error{"untrusted", "it was not trusted", "wf trust FILE"}
+	ErrForeign       = &Error{"foreign_run", "the run came from elsewhere", "wf store adopt RUN lets it go on here"}
+	ErrRolledBack    = &Error{"rolled_back", "the store was put back to an older copy", "put the newer copy back, or accept this one with wf store adopt"}
+	ErrUntrusted     = &Error{"untrusted", "it was not trusted", "wf trust FILE"}
+	ErrCausedTooDeep = &Error{"caused_too_deep", "notifications start runs in a row", "look at what the notifications of these runs start: wf show RUN tells what a run was caused by"}
 
 	ErrUnknownRun   = &Error{"unknown_session", "no such run", "wf ls lists the runs"}
 	ErrFutureCursor = &Error{"future_cursor", "the cursor lies beyond the newest event", "start from 0"}

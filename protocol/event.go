@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/fxamacker/cbor/v2"
@@ -56,6 +57,8 @@ const (
 	EvAnswered         EventType = "answered"
 	EvMessage          EventType = "message"
 	EvTimerFired       EventType = "timer_fired"
+	EvReminded         EventType = "reminded"
+	EvEscalated        EventType = "escalated"
 	EvApproval         EventType = "approval"
 	EvSandbox          EventType = "sandbox"
 	EvSuspended        EventType = "suspended"
@@ -75,6 +78,8 @@ const (
 	EvForked           EventType = "forked"
 	EvCancelled        EventType = "cancelled"
 	EvDone             EventType = "done"
+	EvHeld             EventType = "held"
+	EvReleased         EventType = "released"
 	EvQueued           EventType = "queued"
 	EvAdmitted         EventType = "admitted"
 	EvGroupWaiting     EventType = "group_waiting"
@@ -114,6 +119,10 @@ type RunStarted struct {
 	Sources map[string]Link `cbor:"sources,omitempty" json:"sources,omitempty"`
 	// AllowSecretInputs are the inputs that were let in although they may hold a secret.
 	AllowSecretInputs []string `cbor:"allow_secret_inputs,omitempty" json:"allow_secret_inputs,omitempty"`
+	// Trigger began the run; nil where a person or a client did.
+	Trigger *Trigger `cbor:"trigger,omitempty" json:"trigger,omitempty"`
+	// CausedBy is the notification that the run was started by, if it was.
+	CausedBy *CausedBy `cbor:"caused_by,omitempty" json:"caused_by,omitempty"`
 	// Groups are the names of the concurrency groups by role, as the inputs gave them; "" is that of the workflow.
 	Groups map[string]string `cbor:"groups,omitempty" json:"groups,omitempty"`
 }
@@ -247,6 +256,42 @@ const (
 	UsageSummary    = "summary"    // the summary of a task
 )
 
+// Held is a visit that is kept back by the limits of a provider: until it is released it does nothing, and its time
+// does not count.
+type Held struct {
+	Provider string `cbor:"provider" json:"provider"` // as the config calls it
+	Limit    string `cbor:"limit" json:"limit"`       // HeldByRequests, …
+	Max      int64  `cbor:"max,omitempty" json:"max,omitempty"`
+}
+
+// What a visit is held by.
+const (
+	HeldByRequests   = "requests"    // Max in a minute
+	HeldByTokens     = "tokens"      // Max in a minute
+	HeldByInFlight   = "in_flight"   // Max at once
+	HeldByRetryAfter = "retry_after" // the provider asked to wait
+)
+
+// String says it in words.
+func (h Held) String() string {
+	switch h.Limit {
+	case HeldByRequests:
+		return fmt.Sprintf("waits for the limit of %s a minute of the provider %s", Plural(int(h.Max), "request"), h.Provider)
+	case HeldByTokens:
+		return fmt.Sprintf("waits for the limit of %s a minute of the provider %s", Plural(int(h.Max), "token"), h.Provider)
+	case HeldByInFlight:
+		return fmt.Sprintf("waits for the limit of %s at once of the provider %s", Plural(int(h.Max), "request"), h.Provider)
+	case HeldByRetryAfter:
+		return fmt.Sprintf("waits, since the provider %s asked to", h.Provider)
+	}
+	return "waits for the provider " + h.Provider
+}
+
+// Released is a visit that goes on after it was held.
+type Released struct {
+	MS int64 `cbor:"ms" json:"ms"` // for so long
+}
+
 // AttemptFailed is one try that did not work.
 type AttemptFailed struct {
 	Attempt int       `cbor:"attempt" json:"attempt"`
@@ -295,6 +340,24 @@ type WaitingFor struct {
 	// Shown is the digest of a call under approval: of what Question shows, and of all that decides
 	// what the call does. A call of another digest is asked for again.
 	Shown string `cbor:"shown,omitempty" json:"shown,omitempty"`
+	// Remind are the times of reminders, in unix µs, and Assignees the names whose answers count, of those that
+	// are authenticated; none is everybody.
+	Remind    []int64  `cbor:"remind,omitempty" json:"remind,omitempty"`
+	Assignees []string `cbor:"assignees,omitempty" json:"assignees,omitempty"`
+}
+
+// Reminded is a reminder of a question that waits still: the n-th, those before it that were missed included.
+type Reminded struct {
+	N int `cbor:"n" json:"n"`
+}
+
+// Escalated puts a question that was not answered in time to further people. Due and Remind take the place of
+// those of the WaitingFor, and Assignees are all who may answer now.
+type Escalated struct {
+	N         int      `cbor:"n" json:"n"` // from 1
+	Assignees []string `cbor:"assignees" json:"assignees"`
+	Due       int64    `cbor:"due" json:"due"` // unix µs
+	Remind    []int64  `cbor:"remind,omitempty" json:"remind,omitempty"`
 }
 
 // Answered is what someone said to a waiting visit.

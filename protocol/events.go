@@ -13,6 +13,7 @@ type EventSpec struct {
 	Type   EventType
 	Doc    string // what happened, on one line
 	Memory bool   // of the journal of a memory, not of a run
+	Sink   bool   // of the journal of a sink of notifications, not of a run
 
 	data  reflect.Type    // nil for a type that is reserved
 	texts map[string]bool // CBOR keys of the fields that are Texts
@@ -29,6 +30,8 @@ var events = []EventSpec{
 	event[TextSaid]("what a model said in one turn"),
 	event[ToolCall]("a model calls a tool: durable before the tool runs"),
 	event[ToolResult]("what a tool answered"),
+	event[Held]("a visit is kept back by the limits of a provider"),
+	event[Released]("a visit that was held goes on"),
 	event[Usage]("what one model call used"),
 	event[GroupWaiting]("an attempt waits for a slot of the concurrency group of its role"),
 	event[GroupEntered]("an attempt holds a slot of the concurrency group of its role"),
@@ -39,6 +42,8 @@ var events = []EventSpec{
 	event[Answered]("somebody answered a visit that waits"),
 	event[MessageIn]("a message came from outside"),
 	event[TimerFired]("the time came that a visit waited for"),
+	event[Reminded]("a question that waits was called to mind"),
+	event[Escalated]("a question was not answered in time and is put to further people"),
 	event[Approval]("a tool call was allowed or denied"),
 	event[SandboxTier]("what confines the commands of a visit; `met` behind a command that failed as at a wall, or was refused an endpoint"),
 	event[SuspendedBy]("the run stops until it is resumed"),
@@ -66,6 +71,14 @@ var events = []EventSpec{
 	ofMemory(event[Tagged]("the tags of a memory were replaced")),
 	ofMemory(event[Removed]("a memory was removed: a tombstone")),
 	ofMemory(event[Indexed]("the memories are indexed by another model")),
+
+	ofSink(event[SinkOpened]("a sink takes notifications from now on")),
+	ofSink(event[CursorMoved]("events of runs were looked at, and fire nothing")),
+	ofSink(event[DeliveryDue]("a notification is to be delivered: durable before it is sent")),
+	ofSink(event[Delivered]("the receiver has taken a notification")),
+	ofSink(event[DeliveryFailed]("an attempt to deliver did not work")),
+	ofSink(event[DeliveryDead]("the attempts have ended")),
+	ofSink(event[DeliveryRevived]("a person has the attempts begin again")),
 }
 
 var eventSpecs = func() map[string]*EventSpec {
@@ -91,6 +104,11 @@ func event[T Data](doc string) EventSpec {
 
 func ofMemory(s EventSpec) EventSpec {
 	s.Memory = true
+	return s
+}
+
+func ofSink(s EventSpec) EventSpec {
+	s.Sink = true
 	return s
 }
 

@@ -8,6 +8,8 @@ func (Thinking) EventType() EventType        { return EvThinking }
 func (TextSaid) EventType() EventType        { return EvText }
 func (ToolCall) EventType() EventType        { return EvToolCall }
 func (ToolResult) EventType() EventType      { return EvToolResult }
+func (Held) EventType() EventType            { return EvHeld }
+func (Released) EventType() EventType        { return EvReleased }
 func (Usage) EventType() EventType           { return EvUsage }
 func (AttemptFailed) EventType() EventType   { return EvAttemptFailed }
 func (StepCompleted) EventType() EventType   { return EvStepCompleted }
@@ -15,6 +17,8 @@ func (WaitingFor) EventType() EventType      { return EvWaiting }
 func (Answered) EventType() EventType        { return EvAnswered }
 func (MessageIn) EventType() EventType       { return EvMessage }
 func (TimerFired) EventType() EventType      { return EvTimerFired }
+func (Reminded) EventType() EventType        { return EvReminded }
+func (Escalated) EventType() EventType       { return EvEscalated }
 func (Approval) EventType() EventType        { return EvApproval }
 func (SandboxTier) EventType() EventType     { return EvSandbox }
 func (SuspendedBy) EventType() EventType     { return EvSuspended }

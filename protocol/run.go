@@ -37,6 +37,9 @@ const (
 // Final reports whether nothing can happen to the run any more, but a fork.
 func (s RunStatus) Final() bool { return s == Done || s == Failed || s == Cancelled }
 
+// ChatType is the type of the runs that are chats.
+const ChatType = "chat"
+
 // SuspendReason says why a run was suspended.
 type SuspendReason string
 

@@ -1,7 +1,10 @@
 package protocol
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
+	"iter"
 	"strconv"
 	"strings"
 	"time"
@@ -11,6 +14,71 @@ import (
 type Schedule struct {
 	Cron     string `cbor:"cron" json:"cron"`                             // minute hour day month weekday, or @daily and the like
 	Timezone string `cbor:"timezone,omitempty" json:"timezone,omitempty"` // IANA name; "" is UTC
+	Overlap  string `cbor:"overlap,omitempty" json:"overlap,omitempty"`   // OverlapSkip or OverlapQueue; "" starts a firing whatever still runs
+	CatchUp  string `cbor:"catch_up,omitempty" json:"catch_up,omitempty"` // CatchUpAll or CatchUpNone; "" starts the newest of the firings that were missed
+}
+
+// What becomes of a firing while a run of the schedule is open.
+const (
+	OverlapSkip  = "skip"  // it is left out
+	OverlapQueue = "queue" // the newest waits until the run has ended
+	OverlapAllow = "allow" // it is started; left out of a definition
+)
+
+// What becomes of firings that passed while nothing served the schedule.
+const (
+	CatchUpLast = "last" // the newest is started; left out of a definition
+	CatchUpAll  = "all"  // the newest MaxCatchUp are started
+	CatchUpNone = "none"
+)
+
+// MaxCatchUp is how many missed firings are started at most.
+const MaxCatchUp = 100
+
+// Firing is the request id of a firing: the same for the same workflow and minute, on every machine and in every
+// process. The schedule is no part of it: where an old and a new one agree about a minute, it is one firing.
+func Firing(workflow, file string, due time.Time) string {
+	sum := sha256.Sum256([]byte(file))
+	return "schedule/" + workflow + "/" + hex.EncodeToString(sum[:5]) + "/" + due.UTC().Format(time.RFC3339)
+}
+
+// In is the zone in which the expression is read.
+func (s Schedule) In() (*time.Location, error) {
+	zone, err := time.LoadLocation(s.Timezone)
+	if err != nil {
+		return nil, fmt.Errorf("time zone %q: %v: %w", s.Timezone, err, ErrUsage)
+	}
+	return zone, nil
+}
+
+// Firings yields the minutes after from at which the schedule is due, until the last that is not after to.
+func (s Schedule) Firings(from, to time.Time) (iter.Seq[time.Time], error) {
+	cron, err := ParseCron(s.Cron)
+	if err != nil {
+		return nil, err
+	}
+	zone, err := s.In()
+	if err != nil {
+		return nil, err
+	}
+	return func(yield func(time.Time) bool) {
+		for due := cron.Next(from.In(zone)); !due.IsZero() && !due.After(to) && yield(due); {
+			due = cron.Next(due)
+		}
+	}, nil
+}
+
+// Next is the first minute after t at which the schedule is due; the zero time if there is none.
+func (s Schedule) Next(t time.Time) (time.Time, error) {
+	cron, err := ParseCron(s.Cron)
+	if err != nil {
+		return time.Time{}, err
+	}
+	zone, err := s.In()
+	if err != nil {
+		return time.Time{}, err
+	}
+	return cron.Next(t.In(zone)), nil
 }
 
 // Cron is a cron expression: the minutes at which something is due.

@@ -25,6 +25,7 @@ type Turn struct {
 	Choices  []Choice          // ActAsk with Role.ChoicesOf: what that gave
 	Fields   []string          // ActAsk with Role.Form: its fields as they were written, nil where that is not known
 	Env      map[string]string // ActRun and tools, rendered
+	Stdin    *Stdin            // ActRun, rendered; nil is the turn itself
 	Values   JSON              // ActSet and ActWorkflow (with): canonical object
 	Wait     Wait              // ActWait, rendered
 	Confined bool              // ActRun: the command runs in the sandbox

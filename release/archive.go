@@ -18,6 +18,11 @@ import (
 //go:embed wf.service
 var unit []byte
 
+// serverUnit has systemd run wf serve for a team, as a user of its own.
+//
+//go:embed wf-server.service
+var serverUnit []byte
+
 // A file of an archive. A name that ends with a slash is a directory.
 type file struct {
 	name  string // relative, with slashes
@@ -90,7 +95,7 @@ func (r *release) archive(p platform) (product, error) {
 	dir := fmt.Sprintf("wf_%s_%s_%s", r.version, p.os, p.arch)
 	files := []file{{name: dir + "/wf", mode: 0o755, data: r.programs[p]}}
 	if p.os == "linux" {
-		files = append(files, file{name: dir + "/systemd/wf.service", mode: 0o644, data: unit})
+		files = append(files, file{name: dir + "/systemd/wf.service", mode: 0o644, data: unit}, file{name: dir + "/systemd/wf-server.service", mode: 0o644, data: serverUnit})
 	}
 	for _, f := range r.texts {
 		f.name = dir + "/" + f.name

@@ -78,7 +78,7 @@ func compile(ctx context.Context, p platform, version, to string) error {
 // papers are the pages of the repository for people.
 func papers(root fs.FS) ([]file, error) {
 	var out []file
-	for _, pattern := range []string{"*.md", "docs/*.md", "docs/adr/*.md", "LICENSE*"} {
+	for _, pattern := range []string{"*.md", "docs/*.md", "docs/adr/*.md", "docs/operate/*", "LICENSE*"} {
 		names, err := fs.Glob(root, pattern)
 		if err != nil {
 			return nil, err

@@ -38,8 +38,9 @@ Description: runs workflows of LLM roles, commands and people
  store, so that a run can be resumed after any crash, replayed, forked, compared
  and proved.
  .
- The package has one static program, its manual and completions, and a unit with
- which systemd runs wf serve for a user: systemctl --user enable --now wf
+ The package has one static program, its manual and completions, and units with
+ which systemd runs wf serve for a user, systemctl --user enable --now wf, and
+ for a team, as /usr/share/doc/wf/docs/operate.md says.
 `, version, p.arch, r.maintainer, size)
 	controls, err := zipped([]file{
 		{name: "./control", mode: 0o644, data: []byte(control)},
@@ -72,6 +73,7 @@ func (r *release) installed(version string, p platform) ([]file, error) {
 	out := []file{
 		{name: "usr/bin/wf", mode: 0o755, data: r.programs[p]},
 		{name: "usr/lib/systemd/user/wf.service", mode: 0o644, data: unit},
+		{name: "usr/lib/systemd/system/wf-server.service", mode: 0o644, data: serverUnit},
 		{name: "usr/share/lintian/overrides/wf", mode: 0o644, data: []byte("# a program in Go, without the C library\nwf: statically-linked-binary [usr/bin/wf]\n")},
 	}
 	add := func(name string, data []byte) error {

@@ -51,6 +51,7 @@ func TestADebianPackageHasItsFilesWhereDebianHasThem(t *testing.T) {
 	regular := slices.DeleteFunc(lines, func(l string) bool { return strings.HasSuffix(l, "/") })
 	want := []string{
 		"755 0 ./usr/bin/wf",
+		"644 0 ./usr/lib/systemd/system/wf-server.service",
 		"644 0 ./usr/lib/systemd/user/wf.service",
 		"644 0 ./usr/share/bash-completion/completions/wf",
 		"644 0 ./usr/share/doc/wf/CHANGELOG.md.gz",

@@ -141,6 +141,7 @@ func TestAnArchiveIsOneDirectory(t *testing.T) {
 		"755 0 wf_1.2.0_linux_arm64/man/man1/",
 		"644 0 wf_1.2.0_linux_arm64/man/man1/wf.1",
 		"755 0 wf_1.2.0_linux_arm64/systemd/",
+		"644 0 wf_1.2.0_linux_arm64/systemd/wf-server.service",
 		"644 0 wf_1.2.0_linux_arm64/systemd/wf.service",
 		"755 0 wf_1.2.0_linux_arm64/wf",
 	}

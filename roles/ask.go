@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 
 	"wf/protocol"
 	"wf/roles/frontmatter"
@@ -14,20 +16,26 @@ import (
 //
 // The conclusion holds {choice, text} and the fields of the form; the text of the answer is
 // its text. An answer that fits neither the choices nor the form is asked for again, with
-// the reason in front of the question.
-type Ask struct{}
+// the reason in front of the question, until the same time.
+//
+// A question that was not answered in time concludes with the choice that the role names for that, or is a
+// Failure of class timeout; a further attempt of it asks anew.
+type Ask struct {
+	Now func() time.Time // nil is time.Now
+}
 
-// Perform asks, or concludes with the newest answer of the turn. Without an answer the error
+// Perform asks, or concludes with the newest answer of the attempt. Without an answer the error
 // wraps protocol.ErrWaiting.
-func (Ask) Perform(ctx context.Context, turn protocol.Turn, emit Emit) (protocol.Conclusion, error) {
+func (r Ask) Perform(ctx context.Context, turn protocol.Turn, emit Emit) (protocol.Conclusion, error) {
 	question, role := turn.Question, turn.Role
 	if role.ChoicesOf != "" {
 		role.Choices = turn.Choices
 	}
-	if n := len(turn.Answers); n > 0 {
-		c, err := AnswerOf(role, turn.Answers[n-1].Answer)
-		if err == nil {
-			return c, nil
+	last := newest(turn)
+	if last != nil {
+		c, err := concluded(role, *last)
+		if err == nil || last.Fired {
+			return c, err
 		}
 		question = fmt.Sprintf("The answer before does not fit: %v\n\n%s", err, question)
 	}
@@ -40,7 +48,57 @@ func (Ask) Perform(ctx context.Context, turn protocol.Turn, emit Emit) (protocol
 	if len(role.Choices) > 0 {
 		waiting.Kind = protocol.WaitChoice
 	}
+	if a := role.Asking; a != nil && last == nil {
+		now := r.now().UnixMicro()
+		if a.Timeout > 0 {
+			waiting.Due = now + a.Timeout
+		}
+		waiting.Remind, waiting.Assignees = a.RemindAt(now), a.Assignees
+	} else if last != nil {
+		waiting.Due, waiting.Remind, waiting.Assignees = last.Waiting.Due, last.Waiting.Remind, last.Waiting.Assignees
+	}
 	return park(ctx, turn, emit, waiting)
+}
+
+func (r Ask) now() time.Time {
+	if r.Now != nil {
+		return r.Now()
+	}
+	return time.Now()
+}
+
+// newest is the newest answer of the attempt; nil where there is none.
+func newest(turn protocol.Turn) *protocol.AnswerTo {
+	n := len(turn.Answers)
+	if n == 0 {
+		return nil
+	}
+	for _, e := range slices.Backward(turn.Transcript) {
+		switch e.Type {
+		case protocol.EvAnswered, protocol.EvTimerFired:
+			return &turn.Answers[n-1]
+		case protocol.EvAttemptFailed:
+			return nil
+		}
+	}
+	return &turn.Answers[n-1]
+}
+
+// concluded is what the role concludes with an answer, or with its absence at the time that it was waited for.
+func concluded(role protocol.Role, a protocol.AnswerTo) (protocol.Conclusion, error) {
+	if !a.Fired {
+		return AnswerOf(role, a.Answer)
+	}
+	late := failure("ask", "timeout", "timeout", "no answer came in time")
+	if role.Asking == nil || role.Asking.OnTimeout == "" {
+		return protocol.Conclusion{}, late
+	}
+	c, err := AnswerOf(role, protocol.Answered{Choice: role.Asking.OnTimeout})
+	if err != nil {
+		late.Message += fmt.Sprintf(", and on_timeout does not fit the question: %v", err)
+		return protocol.Conclusion{}, late
+	}
+	return c, nil
 }
 
 // AnswerOf is what an ask role concludes with an answer. An answer that fits neither the

@@ -22,7 +22,8 @@ import (
 
 // Run performs run roles: a command by sh -c, in the workspace, in its own process group.
 //
-// The command reads the turn as JSON (wf.turn/v1) on stdin and in the file named by WF_TURN.
+// The command reads the turn as JSON (wf.turn/v1) in the file named by WF_TURN, and on stdin unless the role
+// says what it reads there.
 // It inherits the environment of wf without model keys and undeclared secrets; a confined one, which may
 // run what an agent wrote, has what its walls let through and what the role says under env. What it writes
 // is streamed as deltas and becomes the text of the conclusion, with secrets hidden, in valid
@@ -76,17 +77,16 @@ func (r *Run) Perform(ctx context.Context, turn protocol.Turn, emit Emit) (proto
 	if err != nil {
 		return protocol.Conclusion{}, err
 	}
-	stdin, err := writeTurn(rendered)
+	in, err := openInput(turn, rendered)
 	if err != nil {
 		return protocol.Conclusion{}, err
 	}
-	defer os.Remove(stdin.Name())
-	defer stdin.Close()
-	env["WF_TURN"], env["PWD"] = stdin.Name(), filepath.Join(turn.Workspace, turn.Role.Dir)
+	defer in.close()
+	env["WF_TURN"], env["PWD"] = in.turn, filepath.Join(turn.Workspace, turn.Role.Dir)
 
 	out := r.newOutput(ctx, turn, emit, secrets)
 	c := Command{Line: turn.Role.Run, Workspace: turn.Workspace, Dir: env["PWD"], cwd: dir.Path,
-		Env: pairs(env), Stdin: stdin, Stdout: out.stdout, Grace: cmp.Or(r.Grace, DefaultGrace)}
+		Env: pairs(env), Turn: in.turn, Stdin: in.stdin, Stdout: out.stdout, Grace: cmp.Or(r.Grace, DefaultGrace)}
 	c.Network, c.Hosts = turn.Role.Reach()
 	var hit []string
 	c.Hit = func(text string) { hit = append(hit, text) }
@@ -118,7 +118,7 @@ func (r *Run) Perform(ctx context.Context, turn protocol.Turn, emit Emit) (proto
 		return out.conclusion(true), context.Cause(ctx)
 	case errors.Is(err, syscall.E2BIG):
 		return protocol.Conclusion{}, failure("run", "start_failed", "start_failed",
-			"a value of env is too large for the environment of a command; read it from the file WF_TURN")
+			"a value of env is too large for the environment of a command; pass it by stdin, or read it from the file WF_TURN")
 	case errors.As(err, new(*exec.Error)), errors.As(err, new(*os.PathError)):
 		return protocol.Conclusion{}, failure("run", "start_failed", "start_failed", "sh could not be started: %v", err)
 	case err != nil:

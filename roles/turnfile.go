@@ -2,9 +2,8 @@ package roles
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
-	"os"
+	"io"
 
 	"wf/protocol"
 )
@@ -113,22 +112,9 @@ func ancestors(h protocol.History) []protocol.Past {
 	return out
 }
 
-// writeTurn puts the turn into a new file that only this user can read, opened anew for
-// reading. The caller closes and removes it.
-func writeTurn(turn turnJSON) (f *os.File, err error) {
-	w, err := os.CreateTemp("", "wf-turn-*.json")
-	if err != nil {
-		return nil, fmt.Errorf("turn of %s: %w", turn.Step, err)
-	}
-	defer func() {
-		if err != nil {
-			os.Remove(w.Name())
-		}
-	}()
+// write writes the turn as a line of JSON.
+func (t turnJSON) write(w io.Writer) error {
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
-	if err := errors.Join(enc.Encode(turn), w.Close()); err != nil {
-		return nil, fmt.Errorf("turn of %s: %w", turn.Step, err)
-	}
-	return os.Open(w.Name())
+	return enc.Encode(t)
 }

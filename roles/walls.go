@@ -33,7 +33,8 @@ type Command struct {
 	Network   bool     // of the machine, for a confined command
 	Hosts     []string // endpoints that a confined command reaches without Network
 	Env       []string // NAME=value; of a confined command on top of what the walls let through
-	Stdin     *os.File // a regular file, which the command may also open by its name; nil is nothing
+	Turn      string   // file that a confined command may open, wherever it lies
+	Stdin     *os.File // a regular file; nil is nothing
 	Stdout    io.Writer
 	Stderr    io.Writer     // nil joins it to Stdout
 	Grace     time.Duration // from SIGTERM to SIGKILL

@@ -3,11 +3,13 @@ package service
 import (
 	"context"
 	"errors"
+	"time"
 
 	"wf/api"
 	"wf/cas"
 	"wf/protocol"
 	"wf/service/compose"
+	"wf/service/notify"
 	"wf/service/query"
 )
 
@@ -41,6 +43,10 @@ func Adoptable(ctx context.Context, u *compose.Setup, s *cas.Store, refs []strin
 
 // Adopt lets them go on here.
 func (x Adopting) Adopt(ctx context.Context, u *compose.Setup, s *cas.Store) error {
+	// What they have recorded until now was told elsewhere, or counts as missed.
+	if err := notify.PassOver(ctx, s, time.Now(), x.heads); err != nil {
+		return err
+	}
 	return u.Pins(s).Adopt(ctx, x.heads)
 }
 

@@ -12,7 +12,7 @@ import (
 )
 
 // ChatType is the type of the runs that are chats.
-const ChatType = "chat"
+const ChatType = protocol.ChatType
 
 // Agent is the first agent of a run.
 func (l *Local) Agent(ctx context.Context, run protocol.RunID) (a api.Agent, err error) {

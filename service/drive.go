@@ -27,6 +27,15 @@ func caller(ctx context.Context) string {
 	return compose.User()
 }
 
+// bound is the name of the person that a request comes from, "" where that is the user of this process.
+func bound(ctx context.Context) string {
+	c, ok := api.CallerOf(ctx)
+	if !ok || c.Owner && c.Name == compose.User() {
+		return ""
+	}
+	return c.Name
+}
+
 // Start begins a run of a served workflow.
 func (l *Local) Start(ctx context.Context, s api.Start) (protocol.RunID, bool, error) {
 	f, err := l.Catalog.Find(s.Workflow)
@@ -40,14 +49,51 @@ func (l *Local) Start(ctx context.Context, s api.Start) (protocol.RunID, bool, e
 	if err != nil {
 		return "", false, err
 	}
-	x := engine.Launch{Title: s.Title, Description: s.Description, Type: s.Type, Scope: s.Scope, Tags: s.Tags,
+	caused, err := protocol.ParseCausedBy(s.CausedBy)
+	if err != nil {
+		return "", false, err
+	}
+	x := engine.Launch{CausedBy: caused, Title: s.Title, Description: s.Description, Type: s.Type, Scope: s.Scope, Tags: s.Tags,
 		CreatedBy: cmp.Or(s.CreatedBy, caller(ctx)), TargetUser: s.TargetUser, RequestID: s.RequestID,
 		Models: models, Context: protocol.ContextMode(s.Context), AllowSecretInputs: s.AllowSecretInputs}
+	if s.Firing != "" {
+		if err := ofFiring(f, s, &x); err != nil {
+			return "", false, err
+		}
+	}
 	inputs := make(map[string]any, len(s.Inputs))
 	for name, value := range s.Inputs {
 		inputs[name] = value
 	}
 	return l.Launch(ctx, f.Definition, inputs, x)
+}
+
+// ofFiring makes a start that of a firing of the schedule of its workflow.
+func ofFiring(f compose.Found, s api.Start, x *engine.Launch) error {
+	schedule := f.Program.Workflow.Schedule
+	due, err := time.Parse(time.RFC3339, s.Firing)
+	switch {
+	case err != nil:
+		return protocol.ErrUsage.With("", "firing: %q is no time in RFC 3339", s.Firing)
+	case schedule == nil:
+		return protocol.ErrUsage.With("give it on: {schedule: …}", "firing: the workflow %s has no schedule", f.Name)
+	case len(s.Inputs) > 0:
+		return protocol.ErrUsage.With("", "inputs: a firing takes none")
+	}
+	next, err := schedule.Next(due.Add(-time.Nanosecond))
+	if err != nil {
+		return err
+	}
+	if !next.Equal(due) {
+		return protocol.ErrUsage.With("", "firing: the schedule of %s is not due at %s, and next at %s", f.Name, s.Firing, next.UTC().Format(time.RFC3339))
+	}
+	id := protocol.Firing(f.Name, f.Path, due)
+	if s.RequestID != "" && s.RequestID != id {
+		return protocol.ErrUsage.With("leave it out", "request_id: that of the firing is %s", id)
+	}
+	x.RequestID = id
+	x.Trigger = &protocol.Trigger{Kind: protocol.TriggerSchedule, Name: f.Name, Delivery: due.UTC().Format(time.RFC3339)}
+	return nil
 }
 
 // Launch begins a run of a valid workflow, whose path is absolute, and has it driven.
@@ -123,7 +169,7 @@ func (l *Local) mayChoose(ctx context.Context, p *lang.Program, chosen map[strin
 
 // Answer records an answer; the run goes on here, unless another process drives it.
 func (l *Local) Answer(ctx context.Context, run protocol.RunID, x api.Answer) (string, error) {
-	r := engine.Reply{Step: x.Step, Signal: x.Signal, Choice: x.Choice, Text: x.Text, Shown: x.Shown, By: caller(ctx), Source: cmp.Or(x.Source, "http")}
+	r := engine.Reply{Step: x.Step, Signal: x.Signal, Choice: x.Choice, Text: x.Text, Shown: x.Shown, By: caller(ctx), Source: cmp.Or(x.Source, "http"), Bound: bound(ctx)}
 	if len(x.Fields) > 0 && string(x.Fields) != "null" {
 		fields, err := protocol.CanonicalizeJSON(x.Fields)
 		if err != nil {

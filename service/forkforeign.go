@@ -71,7 +71,7 @@ func (l *Local) mayGoOn(ctx context.Context, run protocol.RunID, f api.Fork) fun
 			if err != nil {
 				return false, err
 			}
-			known = !slices.ContainsFunc(wanted, func(x config.Grant) bool { return x.Power != config.Schedule })
+			known = !slices.ContainsFunc(wanted, func(x config.Grant) bool { return x.Power != config.Schedule && x.Power != config.Webhook })
 		}
 		here, err := os.Getwd()
 		if err != nil {

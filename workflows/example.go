@@ -25,6 +25,7 @@ var Examples = []Example{
 	cooked("review-loop", "a text is written and reviewed until the review approves it", "review-loop.replies.yaml"),
 	cooked("summarise-files", "an agent for each file of a directory, and one page from all", "summarise-files.replies.yaml"),
 	cooked("deploy-approval", "build, ask a person, deploy, roll back what failed"),
+	cooked("timed-approval", "a question with a time, reminders, further people and an end"),
 	cooked("secret-webhook", "a command that gets a secret"),
 	cooked("retry-fallback", "retry with backoff, a second model, a result whatever fails", "retry-fallback.replies.yaml"),
 	cooked("nightly-check", "a schedule: checks every night"),

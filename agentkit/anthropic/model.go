@@ -11,11 +11,15 @@ import (
 
 	"wf/agentkit/internal/wire"
 	"wf/agentkit/model"
+	"wf/agentkit/ratelimit"
 	"wf/roles"
 )
 
 // Prefix is how the name of a model of this package begins: anthropic/MODEL.
 const Prefix = "anthropic/"
+
+// BaseURL is that of Anthropic itself.
+const BaseURL = "https://api.anthropic.com"
 
 // DefaultMaxTokens bounds an answer where the params name no max_tokens, thinking excluded.
 const DefaultMaxTokens = 16_000
@@ -28,6 +32,8 @@ type Config struct {
 	Key     string        // "" sends none
 	TTL     string        // of cache marks: 5m or 1h; "" is 5m
 	Idle    time.Duration // silence that ends a call; 0 is 10 minutes before the answer, 5 within it
+
+	Account *ratelimit.Account // whose limits hold; nil has none
 }
 
 // Model implements llms.Model.
@@ -36,6 +42,7 @@ type Model struct {
 	url, key string
 	ttl      string
 	idle     time.Duration
+	account  *ratelimit.Account
 }
 
 // Open makes a model named anthropic/MODEL from ANTHROPIC_BASE_URL and ANTHROPIC_API_KEY. With
@@ -51,7 +58,7 @@ func Open(name string) (*Model, error) {
 // New makes a model: name is what wf calls it, id what the server does.
 func New(name, id string, c Config) (*Model, error) {
 	roles.Conceal("model key", c.Key)
-	base := cmp.Or(c.BaseURL, "https://api.anthropic.com")
+	base := cmp.Or(c.BaseURL, BaseURL)
 	u, err := wire.Base("model "+name, base, "https://HOST", "ANTHROPIC_BASE_URL")
 	if err != nil {
 		return nil, err
@@ -62,7 +69,7 @@ func New(name, id string, c Config) (*Model, error) {
 	default:
 		return nil, model.Unusable("model "+name, "%q is no lifetime of a cache mark (want 5m or 1h)", c.TTL)
 	}
-	return &Model{name: name, id: id, url: wire.Below(u, "v1/messages"), key: c.Key, ttl: c.TTL, idle: c.Idle}, nil
+	return &Model{name: name, id: id, url: wire.Below(u, "v1/messages"), key: c.Key, ttl: c.TTL, idle: c.Idle, account: c.Account}, nil
 }
 
 // rootOf is the path of a server without that of the API's version.
@@ -82,11 +89,13 @@ func (m *Model) GenerateContent(ctx context.Context, messages []llms.MessageCont
 	if err != nil {
 		return nil, &model.Error{Class: model.Invalid, Message: fmt.Sprintf("model %s: %v", m.name, err), Err: err}
 	}
-	s := &stream{name: m.name, ttl: sent.ttl, opts: opts, clock: model.Clock{Start: time.Now()}}
+	s := &stream{name: m.name, ttl: sent.ttl, opts: opts}
 	header := map[string]string{
 		"X-Api-Key": m.key, "Anthropic-Version": version, "Anthropic-Beta": strings.Join(sent.betas, ","), "Accept": "text/event-stream",
 	}
-	if err := (wire.Call{Name: m.name, URL: m.url, Header: header, Body: body, Idle: m.idle}).Do(ctx, s.read); err != nil {
+	call := wire.Call{Name: m.name, URL: m.url, Header: header, Body: body, Idle: m.idle,
+		Account: m.account, Most: int64(sent.most), Used: func() int64 { return s.usage.counts(s.ttl).Tokens() }, Clock: &s.clock}
+	if err := call.Do(ctx, s.read); err != nil {
 		return nil, err
 	}
 	return s.response()

@@ -14,6 +14,7 @@ import (
 type extra struct {
 	betas []string // go into a header
 	ttl   string   // of the marks
+	most  int      // tokens of the answer
 }
 
 // body is the request, in a fixed order: the same call gives the same bytes.
@@ -45,8 +46,7 @@ func (m *Model) body(messages []llms.MessageContent, opts *llms.CallOptions, r m
 	if err != nil {
 		return nil, sent, err
 	}
-	most, err := most(params)
-	if err != nil {
+	if sent.most, err = most(params); err != nil {
 		return nil, sent, err
 	}
 
@@ -62,7 +62,7 @@ func (m *Model) body(messages []llms.MessageContent, opts *llms.CallOptions, r m
 
 	var o wire.Object
 	o.Add("model", m.id)
-	o.Add("max_tokens", most)
+	o.Add("max_tokens", sent.most)
 	if len(tools) > 0 {
 		o.Add("tools", tools)
 	}

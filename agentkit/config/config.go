@@ -33,6 +33,7 @@ import (
 	"time"
 
 	"wf/agentkit/price"
+	"wf/agentkit/ratelimit"
 	"wf/protocol"
 	"wf/roles/frontmatter"
 )
@@ -51,6 +52,7 @@ type Config struct {
 	// prefix*: besides those that the workflow names, and the default.
 	AllowModels []string `json:"allow_models"`
 	Defaults    Defaults `json:"defaults"`
+	Notify      []Sink   `json:"notify"` // where notifications about runs go
 
 	// ContainerIsSandbox says that this machine is a container with nothing of the user's in it, so that
 	// commands may run as they are where they cannot be confined. Only the user can say so.
@@ -91,8 +93,15 @@ type Provider struct {
 	Slots   int          `json:"slots"`             // of a llama-server with --slot-save-path: save and restore that many
 	Price   *price.Price `json:"prices"`            // of all its models
 
+	// Limits hold for all processes of this user on this machine that use its account: its key at its URL.
+	Limits ratelimit.Limits `json:"limits"`
+
 	From string `json:"-"` // path of the file
 }
+
+// BuiltIn reports whether an entry is of a provider of this binary, which the environment reaches, and gives it limits
+// alone.
+func (p Provider) BuiltIn() bool { return p.Wire == "" }
 
 // Span is a time that is written as 90s or 5m.
 type Span time.Duration
@@ -147,6 +156,9 @@ func Parse(name, text string) (Config, error) {
 	if err := c.Sandbox.check(); err != nil {
 		return c, bad(fmt.Errorf("sandbox: %w", err))
 	}
+	if err := checkSinks(c.Notify); err != nil {
+		return c, bad(err)
+	}
 	for _, name := range slices.Sorted(maps.Keys(c.Providers)) {
 		if err := c.Providers[name].check(name); err != nil {
 			return c, bad(fmt.Errorf("providers: %s: %w", name, err))
@@ -161,6 +173,15 @@ func (p Provider) check(name string) error {
 	}
 	if slices.Contains([]string{"script", "tape"}, name) {
 		return errors.New("the name is taken")
+	}
+	if l := p.Limits; l.Requests < 0 || l.Tokens < 0 || l.InFlight < 0 {
+		return errors.New("limits are whole numbers from 1")
+	}
+	if p.BuiltIn() && isBuiltIn(name) {
+		if limited := (Provider{Limits: p.Limits, From: p.From}); p != limited || p.Limits.None() {
+			return errors.New("without wire this is the provider of wf itself, which can be given limits alone")
+		}
+		return nil
 	}
 	if p.Wire != WireOpenAI && p.Wire != WireAnthropic {
 		return fmt.Errorf("wire is %q (want openai or anthropic)", p.Wire)

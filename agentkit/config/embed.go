@@ -13,8 +13,18 @@ import (
 func (l *Loaded) Embedder(name string) (embed.Embedder, error) {
 	provider, id, _ := strings.Cut(name, "/")
 	p, ok := l.Providers[provider]
-	if !ok {
-		return embed.Open(name)
+	if !ok || p.BuiltIn() {
+		if provider != WireOpenAI {
+			return embed.Open(name)
+		}
+		at, account, err := l.limited(provider)
+		switch {
+		case err != nil:
+			return nil, err
+		case account == nil:
+			return embed.Open(name)
+		}
+		return embed.NewOpenAI(name, id, embed.Config{BaseURL: at.at, Key: at.key, Account: account})
 	}
 	what := "embedding model " + name
 	if p.Wire != WireOpenAI {
@@ -24,5 +34,9 @@ func (l *Loaded) Embedder(name string) (embed.Embedder, error) {
 	if err != nil {
 		return nil, err
 	}
-	return embed.NewOpenAI(name, id, embed.Config{BaseURL: p.BaseURL, Key: key})
+	account, err := l.account(provider, p.base(), key)
+	if err != nil {
+		return nil, err
+	}
+	return embed.NewOpenAI(name, id, embed.Config{BaseURL: p.BaseURL, Key: key, Account: account})
 }

@@ -23,8 +23,10 @@ type Power string
 const (
 	Serve      Power = "serve"      // a definition: a daemon starts it when a client asks
 	Schedule   Power = "schedule"   // a definition with its schedule: a daemon starts it by the clock
+	Webhook    Power = "webhook"    // a definition with its webhook: a daemon starts it when another service sends an event
 	Unconfined Power = "unconfined" // a definition with sandbox: off: what agents write runs as the user
 
+	Notify        Power = "notify"       // a definition, or a project: notifications about runs go where it says
 	StartServer   Power = "mcp"          // a server of tools: its program is started as the user, or it is handed what its entry names
 	SendPrompts   Power = "provider"     // a provider of a project: it gets prompts, and its key
 	ChooseDefault Power = "model"        // the default model of a project
@@ -34,7 +36,7 @@ const (
 )
 
 // Powers are all of them.
-var Powers = []Power{Serve, Schedule, Unconfined, StartServer, SendPrompts, ChooseDefault, OfferModels, OpenWalls, SetPrices}
+var Powers = []Power{Serve, Schedule, Webhook, Unconfined, StartServer, SendPrompts, ChooseDefault, OfferModels, OpenWalls, SetPrices, Notify}
 
 // Grant is one thing that was trusted with one power. It holds wherever the thing lies, and in
 // whatever branch: what counts is its CID.

@@ -41,7 +41,9 @@ type Loaded struct {
 	project Config            // as its file says it, trusted or not
 	blocked map[string]string // provider → why it cannot be used
 	wanted  Models            // the default that a project names which is not trusted, where it leads off this machine
-	offered price.Table       // the prices of a project that is not trusted with them: a limit of cost would hold by them
+	// projectSinks are the sinks of the project that it is trusted with.
+	projectSinks []Sink
+	offered      price.Table // the prices of a project that is not trusted with them: a limit of cost would hold by them
 }
 
 // File is one config that was read.
@@ -85,6 +87,12 @@ func Load(p Places) (*Loaded, error) {
 		return nil, fmt.Errorf("config %s: %w", f.Path, ErrConfig.With("remove it there; in your own config it holds, "+filepath.Join(p.User, FileName),
 			"container_is_sandbox says something of your machine, and a project cannot know that"))
 	}
+	for _, name := range sorted(project.Providers) {
+		if project.Providers[name].BuiltIn() {
+			return nil, fmt.Errorf("config %s: %w", f.Path, ErrConfig.With("set them in your own config, "+filepath.Join(p.User, FileName),
+				"the limits of the provider %s are those of your account, which a project does not know", name))
+		}
+	}
 	l.Project, l.project = f, project.from(f)
 	if err := l.admit(); err != nil {
 		return nil, err
@@ -120,6 +128,9 @@ func (l *Loaded) admit() error {
 	}
 	if untrusted(l.wantAllowed()) {
 		l.AllowModels = l.user.AllowModels
+	}
+	if !untrusted(l.wantNotify()) {
+		l.projectSinks = l.project.Notify
 	}
 	if failed != nil {
 		return failed
@@ -167,8 +178,11 @@ func (c Config) unpriced() Config {
 // replaces reports whether a provider of the project takes the place of one that the user has.
 func (l *Loaded) replaces(name string) bool {
 	_, own := l.user.Providers[name]
-	return own || slices.Contains([]string{"openai", "anthropic"}, name)
+	return own || isBuiltIn(name)
 }
+
+// isBuiltIn reports whether this binary has a provider of that name.
+func isBuiltIn(name string) bool { return name == WireOpenAI || name == WireAnthropic }
 
 // block says why a provider of the project cannot be used before it is trusted.
 func (l *Loaded) block(name string, p Provider) {

@@ -16,6 +16,7 @@ import (
 	"wf/agentkit/model"
 	"wf/agentkit/openai"
 	"wf/agentkit/price"
+	"wf/agentkit/ratelimit"
 	"wf/agentkit/script"
 	"wf/agentkit/tape"
 	"wf/protocol"
@@ -27,7 +28,23 @@ func sorted[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Key
 // Registry is the models of this module, and those of the providers.
 func (l *Loaded) Registry() agentkit.Registry {
 	r := agentkit.Standard()
+	for _, name := range []string{WireOpenAI, WireAnthropic} {
+		standard := r[name]
+		r[name] = func(model, dir string) (llms.Model, error) {
+			at, account, err := l.limited(name)
+			switch {
+			case err != nil:
+				return nil, err
+			case account == nil:
+				return standard(model, dir)
+			}
+			return at.open(model, strings.TrimPrefix(model, name+"/"), account)
+		}
+	}
 	for name, p := range l.Providers {
+		if p.BuiltIn() {
+			continue
+		}
 		r[name] = func(model, _ string) (llms.Model, error) {
 			return l.open(model, strings.TrimPrefix(model, name+"/"), name, p)
 		}
@@ -42,10 +59,24 @@ func (l *Loaded) open(name, id, provider string, p Provider) (llms.Model, error)
 	if err != nil {
 		return nil, err
 	}
-	if p.Wire == WireAnthropic {
-		return agentkit.NonNil(anthropic.New(name, id, anthropic.Config{BaseURL: p.BaseURL, Key: key, TTL: p.TTL, Idle: time.Duration(p.Idle)}))
+	account, err := l.account(provider, p.base(), key)
+	if err != nil {
+		return nil, err
 	}
-	return agentkit.NonNil(openai.New(name, id, openai.Config{BaseURL: p.BaseURL, Key: key, Llama: p.Engine == EngineLlama, Marks: p.Marks, Slots: p.Slots, Idle: time.Duration(p.Idle)}))
+	return server{p, p.BaseURL, key}.open(name, id, account)
+}
+
+// server is where a provider is reached.
+type server struct {
+	Provider
+	at, key string
+}
+
+func (s server) open(name, id string, account *ratelimit.Account) (llms.Model, error) {
+	if s.Wire == WireAnthropic {
+		return agentkit.NonNil(anthropic.New(name, id, anthropic.Config{BaseURL: s.at, Key: s.key, TTL: s.TTL, Idle: time.Duration(s.Idle), Account: account}))
+	}
+	return agentkit.NonNil(openai.New(name, id, openai.Config{BaseURL: s.at, Key: s.key, Llama: s.Engine == EngineLlama, Marks: s.Marks, Slots: s.Slots, Idle: time.Duration(s.Idle), Account: account}))
 }
 
 // reach gives the key of a provider, "" for none. what is how a model of it is called.

@@ -50,7 +50,7 @@ func (l *Loaded) Wants() ([]Want, error) {
 		wants = append(wants, func() (Want, error) { return l.wantServer(name) })
 	}
 	var out []Want
-	for _, want := range append(wants, l.wantWalls, l.wantPrices) {
+	for _, want := range append(wants, l.wantWalls, l.wantPrices, l.wantNotify) {
 		w, err := want()
 		if err != nil {
 			return nil, err

@@ -17,6 +17,7 @@ import (
 
 	"wf/agentkit/internal/wire"
 	"wf/agentkit/model"
+	"wf/agentkit/ratelimit"
 	"wf/protocol"
 	"wf/protocol/lazy"
 	"wf/roles"
@@ -27,6 +28,8 @@ type Config struct {
 	BaseURL string        // with /v1; "" is https://api.openai.com/v1
 	Key     string        // "" sends none: local servers want none
 	Backoff time.Duration // before the second try, then twice as long each time; 0 is 500 ms
+
+	Account *ratelimit.Account // whose limits hold; nil has none
 }
 
 // Bounds of a request.
@@ -143,7 +146,7 @@ func (o *OpenAI) patient(ctx context.Context, batch []string) ([][]float32, erro
 		if wait > maxPatience {
 			return nil, err
 		}
-		if err := model.Wait(ctx, wait); err != nil {
+		if err := model.Wait(ctx, model.Later(wait)); err != nil {
 			return nil, err
 		}
 	}
@@ -161,9 +164,11 @@ func (o *OpenAI) request(ctx context.Context, batch []string) (vectors [][]float
 	if err != nil {
 		return nil, fmt.Errorf("embedding model %s: %w", o.name, err)
 	}
-	call := wire.Call{Name: o.name, URL: o.url, Header: map[string]string{"Authorization": wire.Bearer(o.c.Key)}, Body: raw, Idle: idle}
+	used := int64(-1)
+	call := wire.Call{Name: o.name, URL: o.url, Header: map[string]string{"Authorization": wire.Bearer(o.c.Key)}, Body: raw, Idle: idle,
+		Account: o.c.Account, Most: 1, Used: func() int64 { return used }}
 	err = call.Do(ctx, func(_ context.Context, _ http.Header, r io.Reader) error {
-		vectors, err = o.read(r, len(batch))
+		vectors, used, err = o.read(r, len(batch))
 		return err
 	})
 	if failed, ok := errors.AsType[*model.Error](err); ok && failed.Class != model.Invalid {
@@ -174,27 +179,31 @@ func (o *OpenAI) request(ctx context.Context, batch []string) (vectors [][]float
 	return vectors, err
 }
 
-// read takes the vectors by their index: servers may give them in any order.
-func (o *OpenAI) read(r io.Reader, n int) ([][]float32, error) {
+// read takes the vectors by their index: servers may give them in any order. used is how many tokens the texts had, −1
+// where that was not told.
+func (o *OpenAI) read(r io.Reader, n int) (vectors [][]float32, used int64, err error) {
 	var answer struct {
 		Data []struct {
 			Index     *int            `json:"index"`
 			Embedding json.RawMessage `json:"embedding"`
 		} `json:"data"`
+		Usage struct {
+			Total *int64 `json:"total_tokens"`
+		} `json:"usage"`
 		Error json.RawMessage `json:"error"`
 	}
 	raw, err := io.ReadAll(r)
 	if err != nil {
-		return nil, err
+		return nil, -1, err
 	}
 	if err := json.Unmarshal(raw, &answer); err != nil {
-		return nil, o.broken("its answer is no JSON: %v", err)
+		return nil, -1, o.broken("its answer is no JSON: %v", err)
 	}
 	if len(answer.Data) != n {
 		if len(answer.Data) == 0 && len(answer.Error) > 0 {
-			return nil, o.broken("%s", wire.ErrorText(raw))
+			return nil, -1, o.broken("%s", wire.ErrorText(raw))
 		}
-		return nil, o.broken("%d vectors came for %d texts", len(answer.Data), n)
+		return nil, -1, o.broken("%d vectors came for %d texts", len(answer.Data), n)
 	}
 	out := make([][]float32, n)
 	for i, d := range answer.Data {
@@ -203,20 +212,23 @@ func (o *OpenAI) read(r io.Reader, n int) ([][]float32, error) {
 			at = *d.Index
 		}
 		if at < 0 || at >= n || out[at] != nil {
-			return nil, o.broken("vector %d has the index %d", i, at)
+			return nil, -1, o.broken("vector %d has the index %d", i, at)
 		}
 		v, err := vector(d.Embedding)
 		if err != nil {
-			return nil, o.broken("vector %d: %v", at, err)
+			return nil, -1, o.broken("vector %d: %v", at, err)
 		}
 		out[at] = v
 	}
 	for i, v := range out {
 		if len(v) != len(out[0]) {
-			return nil, o.broken("vector 0 has %d numbers, vector %d has %d", len(out[0]), i, len(v))
+			return nil, -1, o.broken("vector 0 has %d numbers, vector %d has %d", len(out[0]), i, len(v))
 		}
 	}
-	return out, nil
+	if used = -1; answer.Usage.Total != nil {
+		used = *answer.Usage.Total
+	}
+	return out, used, nil
 }
 
 // vector reads a list of numbers, or base64 of float32s, which some servers give regardless.

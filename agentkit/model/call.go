@@ -2,6 +2,7 @@ package model
 
 import (
 	"context"
+	"math/rand/v2"
 	"time"
 
 	"github.com/tmc/langchaingo/llms"
@@ -30,6 +31,10 @@ func Wait(ctx context.Context, d time.Duration) error {
 		return ctx.Err()
 	}
 }
+
+// Later is a time before a further try, up to a fifth longer by chance: calls that failed together do not come back
+// together, and none before the time that its server asked for.
+func Later(d time.Duration) time.Duration { return d + time.Duration(rand.Float64()*float64(d)/5) }
 
 // Think passes a thought to the watcher of a call, if there is one.
 func Think(ctx context.Context, opts *llms.CallOptions, thought string) error {

@@ -32,6 +32,16 @@ func (c Counts) Set(key string, from ...*int64) {
 	}
 }
 
+// Tokens is how many tokens the prompt and the answer have together, −1 where that was not told.
+func (c Counts) Tokens() int64 {
+	in, told := c[KeyInput]
+	out, said := c[KeyOutput]
+	if !told && !said {
+		return -1
+	}
+	return in + out
+}
+
 // ReplyOf joins the choices of a response: some of langchaingo's models give one for each block.
 // Its Counts are of tokens alone.
 func ReplyOf(res *llms.ContentResponse) Reply {

@@ -13,12 +13,16 @@ import (
 
 	"wf/agentkit/internal/wire"
 	"wf/agentkit/model"
+	"wf/agentkit/ratelimit"
 	"wf/protocol/lazy"
 	"wf/roles"
 )
 
 // Prefix is how the name of a model of this package begins: openai/MODEL.
 const Prefix = "openai/"
+
+// BaseURL is that of OpenAI itself.
+const BaseURL = "https://api.openai.com/v1"
 
 // Config is where a model is reached. The zero Config is OpenAI itself without a key.
 type Config struct {
@@ -28,6 +32,8 @@ type Config struct {
 	Marks   bool          // the server takes explicit cache marks; api.openai.com decides by the model
 	Llama   bool          // the server is a llama-server: id_slot and speculative options reach it
 	Slots   int           // of a llama-server with --slot-save-path: how many to save and restore, 0 for none
+
+	Account *ratelimit.Account // whose limits hold; nil has none
 }
 
 // Model implements llms.Model.
@@ -40,6 +46,7 @@ type Model struct {
 	llama    bool
 	slots    *slotCache // nil for none
 	idle     time.Duration
+	account  *ratelimit.Account
 }
 
 // Open makes a model named openai/MODEL from OPENAI_BASE_URL and OPENAI_API_KEY. With neither
@@ -55,15 +62,15 @@ func Open(name string) (*Model, error) {
 // New makes a model: name is what wf calls it, id what the server does.
 func New(name, id string, c Config) (*Model, error) {
 	roles.Conceal("model key", c.Key)
-	base := cmp.Or(c.BaseURL, "https://api.openai.com/v1")
+	base := cmp.Or(c.BaseURL, BaseURL)
 	u, err := wire.Base("model "+name, base, "https://HOST/v1", "OPENAI_BASE_URL")
 	if err != nil {
 		return nil, err
 	}
-	m := &Model{name: name, id: id, url: wire.Below(u, "chat/completions"), key: c.Key, idle: c.Idle}
+	m := &Model{name: name, id: id, url: wire.Below(u, "chat/completions"), key: c.Key, idle: c.Idle, account: c.Account}
 	m.llama, m.marks = c.Llama, c.Marks
 	if c.Llama && c.Slots > 0 {
-		m.slots = &slotCache{root: strings.TrimSuffix(strings.TrimRight(base, "/"), "/v1"), key: c.Key, all: make([]slot, c.Slots)}
+		m.slots = &slotCache{root: strings.TrimSuffix(strings.TrimRight(base, "/"), "/v1"), key: c.Key, account: c.Account, all: make([]slot, c.Slots)}
 	}
 	m.official = u.Hostname() == "api.openai.com"
 	m.keyed = m.official || m.marks || loopback(u.Hostname())
@@ -92,7 +99,7 @@ func (m *Model) GenerateContent(ctx context.Context, messages []llms.MessageCont
 		return nil, &model.Error{Class: model.Invalid, Message: fmt.Sprintf("model %s: %v", m.name, err), Err: err}
 	}
 
-	s := &stream{name: m.name, opts: opts, clock: model.Clock{Start: time.Now()}}
+	s := &stream{name: m.name, opts: opts}
 	if len(prefixes) > 0 {
 		h := m.slots.take(ctx, prefixes)
 		defer func() { m.slots.give(context.WithoutCancel(ctx), h, err == nil) }()
@@ -101,7 +108,12 @@ func (m *Model) GenerateContent(ctx context.Context, messages []llms.MessageCont
 		}
 	}
 	header := map[string]string{"Authorization": wire.Bearer(m.key), "Accept": "text/event-stream"}
-	if err := (wire.Call{Name: m.name, URL: m.url, Header: header, Body: body, Idle: m.idle}).Do(ctx, s.read); err != nil {
+	call := wire.Call{Name: m.name, URL: m.url, Header: header, Body: body, Idle: m.idle,
+		Account: m.account, Used: func() int64 { return s.counts().Tokens() }, Clock: &s.clock}
+	if m.account != nil {
+		call.Most = mostOf(body)
+	}
+	if err := call.Do(ctx, s.read); err != nil {
 		return nil, err
 	}
 	return s.response(), nil
@@ -158,6 +170,18 @@ func (m *Model) body(conversation []llms.MessageContent, opts *llms.CallOptions,
 	o.Add("stream_options", json.RawMessage(`{"include_usage":true}`))
 	body, err = o.Bytes()
 	return body, prefixes, err
+}
+
+// mostOf is how many tokens the answer to a request has at most, 0 where it does not say.
+func mostOf(body []byte) int64 {
+	var bounds struct {
+		Tokens     int64 `json:"max_tokens"`
+		Completion int64 `json:"max_completion_tokens"`
+	}
+	if json.Unmarshal(body, &bounds) != nil {
+		return 0 // the server will say what is wrong with it
+	}
+	return max(bounds.Tokens, bounds.Completion)
 }
 
 // marking are the models of OpenAI that read a prefix only up to a mark.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"wf/agentkit/internal/wire"
+	"wf/agentkit/ratelimit"
 )
 
 // A slotCache keeps the prefixes of many conversations in the few slots of one llama-server, which
@@ -27,6 +28,8 @@ import (
 type slotCache struct {
 	root string // base URL without /v1
 	key  string
+
+	account *ratelimit.Account
 
 	mu   sync.Mutex
 	all  []slot
@@ -129,11 +132,13 @@ func (s *slotCache) act(ctx context.Context, id int, action, digest string) (sta
 	if err != nil {
 		return 0
 	}
-	res, err := wire.Post(ctx, fmt.Sprintf("%s/slots/%d?action=%s", s.root, id, action), body,
-		map[string]string{"Authorization": wire.Bearer(s.key), "Idempotency-Key": action + "-" + digest})
+	call := wire.Call{URL: fmt.Sprintf("%s/slots/%d?action=%s", s.root, id, action), Body: body, Account: s.account,
+		Header: map[string]string{"Authorization": wire.Bearer(s.key), "Idempotency-Key": action + "-" + digest}}
+	res, done, err := call.Post(ctx)
 	if err != nil {
 		return 0
 	}
+	defer done(ratelimit.Result{}) // no tokens are used
 	defer res.Body.Close()
 	_, err = io.Copy(io.Discard, io.LimitReader(res.Body, wire.MaxRefusal))
 	if res.StatusCode == http.StatusNotImplemented || res.StatusCode == http.StatusNotFound {

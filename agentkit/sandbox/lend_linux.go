@@ -57,5 +57,5 @@ func (l launch) openWay(lender *os.File) (*proxy, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen for the proxy: %w", err)
 	}
-	return serveProxy(listener, l.Hosts, resolver{net.DefaultResolver.LookupNetIP, net.InterfaceAddrs}, l.met), nil
+	return serveProxy(listener, l.Hosts, systemNames(), l.met), nil
 }

@@ -9,7 +9,6 @@ import (
 	"math"
 	"net"
 	"net/http"
-	"net/netip"
 	"slices"
 	"sync"
 	"time"
@@ -30,8 +29,6 @@ const (
 	proxyConns    = 256 // at a time; more wait
 	proxyHeadMax  = 16 << 10
 	proxyHeadTime = 10 * time.Second // for a request
-	proxyDialTime = 10 * time.Second // for each address
-	proxyAddrs    = 8                // of a name, that are tried
 	proxyTold     = 16               // endpoints that were refused, in reports
 )
 
@@ -50,36 +47,6 @@ type proxy struct {
 
 	mu   sync.Mutex
 	told map[string]bool // endpoints that were refused
-}
-
-// A resolver says where names lead, and which addresses are those of this machine.
-type resolver struct {
-	lookup func(ctx context.Context, network, host string) ([]netip.Addr, error)
-	own    func() ([]net.Addr, error)
-}
-
-// resolve gives the addresses to which a name may lead.
-func (r resolver) resolve(ctx context.Context, host string) ([]netip.Addr, error) {
-	found, err := r.lookup(ctx, "ip", host)
-	if err != nil {
-		return nil, err
-	}
-	own, err := r.own()
-	if err != nil {
-		return nil, err
-	}
-	var out []netip.Addr
-	for _, a := range found {
-		a = a.Unmap().WithZone("")
-		here := slices.ContainsFunc(own, func(o net.Addr) bool {
-			p, err := netip.ParsePrefix(o.String())
-			return err == nil && p.Addr().Unmap() == a
-		})
-		if public(a) && !here {
-			out = append(out, a)
-		}
-	}
-	return out, nil
 }
 
 // serveProxy begins to accept on a listener of TCP, until close.
@@ -175,27 +142,14 @@ func (p *proxy) dial(target string) (*net.TCPConn, int, error) {
 	if !slices.Contains(p.hosts, e.String()) {
 		return nil, http.StatusForbidden, p.refuse(e, fmt.Sprintf("network: [%q] on the role allows it", e))
 	}
-	addrs := []netip.Addr{}
-	if a, ok := e.Addr(); ok {
-		addrs = append(addrs, a) // named as it is, whatever it is
-	} else {
-		found, err := p.names.resolve(p.ctx, e.Host)
-		if err != nil {
-			return nil, http.StatusBadGateway, fmt.Errorf("the name %s could not be resolved", e.Host)
-		}
-		addrs = found
-		if len(addrs) == 0 {
-			return nil, http.StatusForbidden, p.refuse(e, "its name leads to an address of this machine or a private network; an address that the list itself names is allowed")
-		}
+	conn, err := p.names.dial(p.ctx, e, false)
+	switch {
+	case errors.Is(err, errPrivate):
+		return nil, http.StatusForbidden, p.refuse(e, err.Error()+"; an address that the list itself names is allowed")
+	case err != nil:
+		return nil, http.StatusBadGateway, err
 	}
-	dialer := net.Dialer{Timeout: proxyDialTime}
-	for _, a := range addrs[:min(len(addrs), proxyAddrs)] {
-		conn, err := dialer.DialContext(p.ctx, "tcp", netip.AddrPortFrom(a, e.Port).String())
-		if err == nil {
-			return conn.(*net.TCPConn), 0, nil
-		}
-	}
-	return nil, http.StatusBadGateway, fmt.Errorf("%s could not be reached", e)
+	return conn, 0, nil
 }
 
 // refuse is the error of an endpoint that the command may not reach, which is reported once.
@@ -210,22 +164,6 @@ func (p *proxy) refuse(e protocol.Endpoint, why string) error {
 		}
 	}
 	return err
-}
-
-// closedNets are those that no name may lead to, beside what netip tells: this network, shared addresses, IETF's
-// own, benchmarks, reserved ones, and the ways of IPv6 to an IPv4 address.
-var closedNets = sync.OnceValue(func() []netip.Prefix {
-	var out []netip.Prefix
-	for _, s := range []string{"0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "198.18.0.0/15", "240.0.0.0/4",
-		"::/96", "64:ff9b::/96", "64:ff9b:1::/48", "2001::/32", "2002::/16", "fec0::/10"} {
-		out = append(out, netip.MustParsePrefix(s))
-	}
-	return out
-})
-
-// public reports whether a name may lead to an address: not to a loopback, a private network and its metadata.
-func public(a netip.Addr) bool {
-	return a.IsGlobalUnicast() && !a.IsPrivate() && !slices.ContainsFunc(closedNets(), func(n netip.Prefix) bool { return n.Contains(a) })
 }
 
 // answer refuses a request. The text is in the first line too, which many clients show.

@@ -20,6 +20,7 @@ func (a *app) attend(ctx context.Context, p *target, run protocol.RunID, from pr
 		return failed
 	}
 	a.Settle()
+	a.notify(ctx, p, run)
 	v, err := a.shown(context.WithoutCancel(ctx), p, run) // an interrupted run is shown too
 	if err == nil {
 		err = a.ShowOutcome(v)
@@ -39,6 +40,25 @@ func (a *app) attend(ctx context.Context, p *target, run protocol.RunID, from pr
 		return failed
 	}
 	return outcome(v)
+}
+
+// notify delivers the notifications of a run that was driven here, and says how many are left. What goes wrong with
+// that is nothing of the run.
+func (a *app) notify(ctx context.Context, p *target, run protocol.RunID) {
+	if p.here == nil {
+		return
+	}
+	left, err := p.here.Notify(ctx, run)
+	if err != nil {
+		a.Warn(fmt.Errorf("notifications: %w", err))
+	}
+	if left > 0 {
+		verb := "waits"
+		if left > 1 {
+			verb = "wait"
+		}
+		a.Progress("%s %s for wf serve (wf hook ls)", protocol.Plural(left, "notification"), verb)
+	}
 }
 
 // tell shows how a run is now.

@@ -3,6 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"wf/api"
 	"wf/daemon"
 	"wf/service/doctor"
 )
@@ -23,7 +24,7 @@ none has used for 30 days.`,
 		Args: takes(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			store, _, _ := a.StoreDir() // what is wrong with it, the checkup of the store says
-			out := doctor.Examine(cmd.Context(), a.Setup, clean, daemon.Check(cmd.Context(), store))
+			out := doctor.Examine(cmd.Context(), a.Setup, clean, append([]api.Checkup{daemon.Check(cmd.Context(), store)}, daemon.CheckTriggers(cmd.Context(), store)...)...)
 			err := answer(a, out, nil, a.ShowDoctor)
 			if err == nil && !out.OK {
 				return silent{errDifference}

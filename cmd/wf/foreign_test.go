@@ -118,7 +118,7 @@ func TestF35ADaemonStartsOnlyWhatWasTrusted(t *testing.T) {
 			t.Fatalf("%s: the clock starts %v, %v", what, jobs, err)
 		}
 		_, _, err = d.Service.Start(ctx, api.Start{Workflow: "tick"})
-		fired := d.Fire(ctx, schedule.Firing{Job: schedule.Job{File: list[0].File}, RequestID: what})
+		_, _, fired := d.Fire(ctx, schedule.Firing{Job: schedule.Job{File: list[0].File}, RequestID: what})
 		for _, err := range []error{err, fired} {
 			if errors.Is(err, protocol.ErrUntrusted) != waits || !waits && err != nil {
 				t.Fatalf("%s: %v", what, err)

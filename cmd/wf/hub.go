@@ -15,6 +15,7 @@ const defaultHub = "127.0.0.1:8766"
 
 func newHub(a *app) *cobra.Command {
 	var o daemon.HubOptions
+	var lines logging
 	var newWorker string
 	var login bool
 	cmd := &cobra.Command{
@@ -54,6 +55,10 @@ them share, or one for each (--new-agent), with which no other worker can take i
 				}
 				return a.newCode(cmd.Context(), server)
 			}
+			var err error
+			if o.Log, err = lines.open(a); err != nil {
+				return err
+			}
 			return a.serveHub(cmd.Context(), o)
 		},
 	}
@@ -69,11 +74,12 @@ them share, or one for each (--new-agent), with which no other worker can take i
 	flags.StringArrayVar(&o.Origins, "origin", nil, "a further origin that may send requests, such as https://wf.example.org")
 	flags.StringVar(&newWorker, "new-agent", "", "make a token that is good for the worker with this id alone, print its file, and end")
 	flags.BoolVar(&login, "login", false, "print a new address for a browser, from the hub that runs at --listen, and end")
+	lines.flags(flags)
 	return cmd
 }
 
 func (a *app) serveHub(ctx context.Context, o daemon.HubOptions) error {
-	o.Version, o.Log = version(), a.newLog()
+	o.Version = version()
 	h, err := daemon.OpenHub(ctx, o)
 	if err != nil {
 		return err

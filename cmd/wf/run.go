@@ -154,15 +154,26 @@ func (a *app) launch(ctx context.Context, path string, f runFlags) (l engine.Lau
 	if f.record != "" && f.detach {
 		return l, usagef("--record needs the run to stay here: leave --detach out")
 	}
+	caused, err := protocol.ParseCausedBy(os.Getenv(protocol.CausedByEnv))
+	if err != nil {
+		return l, err
+	}
 	for _, name := range p.Unset(inputs) {
 		a.Progress("input %s was not given: it is null, and nothing in a text (wf run %s --help-inputs)", name, path)
+	}
+	untold, err := a.Untold(p, path)
+	if err != nil {
+		return l, err
+	}
+	if untold != "" {
+		a.Progress("%s", untold)
 	}
 	a.tellModels(resolved)
 	return engine.Launch{
 		Program: p, Source: d.Source, Inputs: inputs,
 		Title: f.Title, Description: p.Workflow.Description, Type: f.Type, Scope: f.Scope, Tags: f.Tags,
 		CreatedBy: compose.User(), TargetUser: f.TargetUser, RequestID: f.RequestID,
-		Workspace: workspace, Place: here, File: file, Models: models, Context: protocol.ContextMode(f.Context), AllowSecretInputs: f.AllowSecretInputs,
+		Workspace: workspace, Place: here, File: file, Models: models, Context: protocol.ContextMode(f.Context), AllowSecretInputs: f.AllowSecretInputs, CausedBy: caused,
 	}, nil
 }
 

@@ -4,12 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 
 	"github.com/spf13/cobra"
 
 	"wf/cas"
-	"wf/cmd/internal/render"
 	"wf/daemon"
 	"wf/hub/client"
 	"wf/hub/guard"
@@ -20,6 +18,7 @@ func newServe(a *app) *cobra.Command {
 	var o daemon.Options
 	var at daemon.ListenOptions
 	var hub daemon.Remote
+	var lines logging
 	var login bool
 	cmd := &cobra.Command{
 		Use:   "serve",
@@ -36,6 +35,9 @@ machine too; beyond it TLS as well. For browsers it prints an address with a cod
   # both, with the workflows of a directory
   wf serve --listen unix --listen 8765 --workflows ./workflows
 
+  # under a supervisor that collects logs and metrics
+  wf serve --listen 127.0.0.1:8765 --log json -o json
+
   # as a worker of a hub
   wf serve --hub http://127.0.0.1:8766 --hub-token-file agent.token
 
@@ -45,6 +47,10 @@ machine too; beyond it TLS as well. For browsers it prints an address with a cod
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if login {
 				return a.login(cmd.Context())
+			}
+			var err error
+			if o.Log, err = lines.open(a); err != nil {
+				return err
 			}
 			return a.WithNewStore(cmd.Context(), func(s *cas.Store) error { return a.serve(cmd.Context(), s, o, at, hub) })
 		},
@@ -67,12 +73,12 @@ machine too; beyond it TLS as well. For browsers it prints an address with a cod
 	flags.StringVar(&hub.Cert, "hub-cert", "", "certificate of this worker, for a hub with --client-ca")
 	flags.StringVar(&hub.Key, "hub-key", "", "its key")
 	flags.BoolVar(&hub.Admin, "hub-admin", false, "let those of scope admin at the hub do here what needs it: import archives, bring definitions, choose any model")
+	lines.flags(flags)
 	a.trustFlag(flags)
 	return cmd
 }
 
 func (a *app) serve(ctx context.Context, s *cas.Store, o daemon.Options, at daemon.ListenOptions, hub daemon.Remote) error {
-	o.Log = a.newLog()
 	d, err := daemon.New(a.Setup, s, o)
 	if err != nil {
 		return err
@@ -90,7 +96,7 @@ func (a *app) serve(ctx context.Context, s *cas.Store, o daemon.Options, at daem
 	if err == nil {
 		err = serving.Wait(ctx)
 	}
-	a.Progress("stopping: runs are suspended, the next wf serve goes on with them")
+	a.Tell("stopping: runs are suspended, the next wf serve goes on with them")
 	return errors.Join(err, serving.Close())
 }
 
@@ -106,19 +112,10 @@ func (a *app) tellServing(s *daemon.Serving) error {
 	all, err := s.Service.Catalog.List()
 	for _, f := range all {
 		if len(f.Waits) > 0 {
-			a.Progress("  %s waits for trust: wf trust %s", render.Visible(f.Name), protocol.ShellWord(f.Path))
+			a.Tell(fmt.Sprintf("  %s waits for trust: wf trust %s", f.Name, protocol.ShellWord(f.Path)))
 		}
 	}
 	return err
-}
-
-// newLog writes what a daemon has to tell to stderr.
-func (a *app) newLog() *slog.Logger {
-	level := slog.LevelInfo
-	if a.Quiet {
-		level = slog.LevelError
-	}
-	return slog.New(slog.NewTextHandler(a.Err, &slog.HandlerOptions{Level: level}))
 }
 
 // login has the daemon of the store make a code, and prints the address with it.

@@ -8,11 +8,14 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"wf/api"
+	"wf/engine"
 	"wf/protocol"
 	"wf/roles/schema"
 )
@@ -156,7 +159,7 @@ roles:
   each: {run: 'echo "$ITEM"', env: {ITEM: "${{ item }}"}}
   flaky: {run: "exit 3", continue_on_error: true}
   form: {ask: "Who are you?", form: {type: object, properties: {name: {type: string}}, required: [name]}}
-  gate: {ask: "Go on?", choices: [{label: Once more, value: more, primary: true}, {label: Enough, value: stop}]}
+  gate: {ask: "Go on?", choices: [{label: Once more, value: more, primary: true}, {label: Enough, value: stop}], timeout: 720h, on_timeout: stop, remind: 24h, assignees: ada}
 edges:
   - {from: START, to: writer, prompt: Begin.}
   - {from: writer, to: each, for_each: "[1, 2]"}
@@ -186,6 +189,7 @@ func TestEveryAnswerIsAsItIsDescribed(t *testing.T) {
 	write(t, dir, "danger-replies.yaml", "a#1: [{tool: write_file, args: {path: out.txt, content: x}}, {text: Done.}]\n")
 	write(t, dir, "errand.yaml", "wf: 1\nname: errand\ndefaults: {timeout: 1m}\nlimits: {steps: 4}\nroles: {a: {prompt: Hi., context: task, model: script/errand-replies.yaml}, b: {prompt: Hi., context: task, model: script/errand-replies.yaml}}\nedges: [{from: START, to: a}, {from: a, to: b}, {from: b, to: END}]\n")
 	write(t, dir, "errand-replies.yaml", "a#1: [{tool: task_complete, args: {final_response: Ten., summary: Ten sheep., share: {sheep: 10}}, usage: {input: 9, output: 2}}]\n")
+	write(t, dir, "clock.yaml", "wf: 1\nname: clock\nsecrets: [NOT_SET]\non: {schedule: {cron: \"0 9 29 2 *\", timezone: Europe/Berlin, overlap: skip, catch_up: none}, webhook: {kind: github, secret: NOT_SET}}\nroles: {a: {set: {x: 1}}}\n")
 	write(t, dir, "turn.yaml", "wf: 1\nname: turn\nconcurrency: {group: g}\ndefaults: {timeout: 1m}\nroles: {a: {ask: Go?}}\n")
 	write(t, dir, "refuse.yaml", "wf: 1\nname: refuse\nconcurrency: {group: g, on_busy: refuse}\ndefaults: {timeout: 1m}\nroles: {a: {ask: Go?}}\n")
 	write(t, dir, "pair.yaml", "wf: 1\nname: pair\ndefaults: {timeout: 1m}\nroles: {a: {run: \"until [ -e go2 ]; do sleep 0.01; done\", concurrency: h}, b: {run: \"true\", concurrency: h}}\nedges: [{from: START, to: [a, b]}, {from: [a, b], to: END}]\n")
@@ -195,7 +199,7 @@ func TestEveryAnswerIsAsItIsDescribed(t *testing.T) {
 	c.holds("GET", "/v1/info", nil, 200, "Info")
 	c.holds("POST", "/v1/codes", nil, 201, "Code")
 	c.holds("GET", "/v1/workflows", nil, 200, "Workflows")
-	c.holds("POST", "/v1/runs", map[string]any{"workflow": "rich", "request_id": "r", "tags": []string{"x"}, "inputs": map[string]any{"n": 3}}, 201, "Started")
+	c.holds("POST", "/v1/runs", map[string]any{"workflow": "rich", "request_id": "r", "tags": []string{"x"}, "caused_by": "7K3Q:3:1", "inputs": map[string]any{"n": 3}}, 201, "Started")
 	c.holds("POST", "/v1/runs", map[string]any{"workflow": "rich", "request_id": "r"}, 200, "Started")
 	run := s.view(protocol.RunID(s.only())).ID
 	at := "/v1/runs/" + string(run)
@@ -204,6 +208,15 @@ func TestEveryAnswerIsAsItIsDescribed(t *testing.T) {
 		s.await(run, "at "+step, func(v *api.Run) bool { return len(v.Waiting) == 1 && v.Waiting[0].Step == step })
 	}
 	waits("form#1")
+	leap := api.Start{Workflow: "clock", Firing: "2024-02-29T08:00:00Z"}
+	c.holds("POST", "/v1/runs", leap, 201, "Started")
+	c.holds("POST", "/v1/runs", leap, 200, "Started")
+	for _, wrong := range []api.Start{{Workflow: "clock", Firing: "2024-02-29T08:01:00Z"}, {Workflow: "clock", Firing: "soon"}, {Workflow: "rich", Firing: leap.Firing},
+		{Workflow: "clock", Firing: leap.Firing, RequestID: "another"}} {
+		c.holds("POST", "/v1/runs", wrong, 400, "Error")
+	}
+	c.holds("GET", "/v1/runs/"+string(engine.RequestRun(protocol.Firing("clock", filepath.Join(dir, "clock.yaml"), time.Date(2024, 2, 29, 8, 0, 0, 0, time.UTC)))), nil, 200, "Run")
+	c.holds("POST", "/v1/hooks/clock", map[string]any{}, 401, "Error")
 	c.holds("GET", at, nil, 200, "Run")
 	c.holds("GET", "/v1/runs?q=ri&tag=x", nil, 200, "Runs")
 	c.holds("POST", at+"/answer", map[string]any{"fields": map[string]any{"name": "Ada"}}, 200, "Accepted")
@@ -315,9 +328,9 @@ func TestEveryAnswerIsAsItIsDescribed(t *testing.T) {
 
 	// Described, and served elsewhere or in states that are not made here.
 	elsewhere := map[string]bool{
-		"Runs.unread": true, "Accepted.warnings": true, "Run.leftovers": true, "Run.mend": true, "Run.mend.step": true, "Run.mend.after": true, "StepView.compactions": true, "StepView.corrections": true, "StepView.cut_off": true, "StepView.child": true, "RunRow.agent": true, "RunInfo.parent.run": true, "RunInfo.parent.step": true,
+		"Runs.unread": true, "Accepted.warnings": true, "Run.leftovers": true, "Run.mend": true, "Run.mend.step": true, "Run.mend.after": true, "StepView.compactions": true, "StepView.corrections": true, "StepView.cut_off": true, "StepView.held": true, "StepView.child": true, "RunRow.agent": true, "RunInfo.parent.run": true, "RunInfo.parent.step": true,
 		"StepView.workspace.git_head": true, "StepView.workspace.dirty": true, "CostRow.goal": true, "Cache.compactions": true, "Cache.min_compacted": true, "Run.foreign": true, "RunRow.foreign": true, "Workflow.waits_for_trust": true,
-		"Task.failed": true, "MemoryItem.run": true, "MemoryItem.step": true,
+		"Task.failed": true, "MemoryItem.run": true, "MemoryItem.step": true, "Waiting.escalated": true,
 	}
 	for _, schema := range []string{"Health", "Info", "Code", "Workflows", "Workflow", "Started", "Accepted", "Runs", "RunRow", "Run", "RunInfo", "StepView", "Waiting", "Choice", "Usage", "Timing", "Failure", "Messages", "Diff", "RunDiff", "Explanation", "Cache", "Verify", "Cost", "CostRow", "Error",
 		"TaskList", "Task", "MemoryScopes", "MemoryScope", "Memories", "MemoryItem", "OneMemory", "Recalled", "Remembered", "MemoriesChanged", "Reindexed"} {

@@ -212,7 +212,7 @@ func TestAScheduledFiringStartsOneRun(t *testing.T) {
 			t.Fatalf("%+v %v", jobs, err)
 		}
 		for range 2 {
-			if err := d.Fire(ctx, schedule.Firing{Job: jobs[0], Due: due, RequestID: "schedule/tick/x"}); err != nil {
+			if _, _, err := d.Fire(ctx, schedule.Firing{Job: jobs[0], Due: due, RequestID: "schedule/tick/x"}); err != nil {
 				t.Error(err)
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -106,7 +107,7 @@ func (a *app) withdraw(ctx context.Context, p *target, request string) {
 // submission reads the command line into a request.
 func (a *app) submission(ctx context.Context, p *target, path string, f runFlags) (x api.Start, err error) {
 	x = f.Start
-	x.Workflow, x.CreatedBy = path, compose.User()
+	x.Workflow, x.CreatedBy, x.CausedBy = path, compose.User(), os.Getenv(protocol.CausedByEnv)
 	var known *lang.Program // nil for a workflow that is not on this machine
 	if files.Exists(path) && filepath.Ext(path) != "" {
 		if _, known, err = a.readValid(path); err != nil {

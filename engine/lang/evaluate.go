@@ -96,6 +96,7 @@ type Rendered struct {
 	Question string            // ask
 	Choices  []protocol.Choice // ask, where an expression gives them
 	Env      map[string]string // env; a secret is a protocol.SecretRef
+	Stdin    *protocol.Stdin   // run
 	Values   json.RawMessage   // set, or with of a sub-workflow: canonical JSON object; else nil
 	Wait     protocol.Wait     // wait
 }
@@ -140,6 +141,15 @@ func (p *Program) Templates(role *protocol.Role, s Scope) (Rendered, error) {
 	}
 	if err != nil {
 		return fail(string(role.Action), err)
+	}
+	if role.Stdin != nil {
+		out.Stdin = &protocol.Stdin{}
+		if out.Stdin.Text, err = renderedText(c.texts["stdin"], e); err != nil {
+			return fail("stdin", err)
+		}
+		if out.Stdin.File, err = renderedText(c.texts["stdin.file"], e); err != nil {
+			return fail("stdin.file", err)
+		}
 	}
 	if role.Wait != nil {
 		out.Wait.Signal = role.Wait.Signal

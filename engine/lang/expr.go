@@ -29,6 +29,7 @@ type mode int
 const (
 	strict   mode = iota // null.field is an error
 	nullSafe             // null.field is null: workflow outputs, which exist however the run ended
+	ofEvent              // nullSafe over the event of a webhook, whose shape its sender chooses
 )
 
 // env is the scope as expr sees it. The fields are untyped on purpose: types are the
@@ -43,6 +44,8 @@ type env struct {
 	Edge    edgeEnv `expr:"edge"`
 	Secrets any     `expr:"secrets"`
 	Budget  *budget `expr:"the budget"`
+	// Event has a name that no expression can write: one of a run may have a variable called event.
+	Event any `expr:"the event"`
 }
 
 type edgeEnv struct {
@@ -68,8 +71,11 @@ func restricted(env any) []expr.Option {
 // evalOptions are the options of an expression that is evaluated.
 func evalOptions(m mode) []expr.Option {
 	opts := append(restricted(env{}), chargedOptions()...)
-	if m == nullSafe {
+	if m != strict {
 		opts = append(opts, expr.Patch(optionalMembers{}))
+	}
+	if m == ofEvent {
+		opts = append(opts, expr.Patch(eventName{}))
 	}
 	return opts
 }
@@ -127,4 +133,14 @@ func (optionalMembers) Visit(node *ast.Node) {
 	}
 	m.Optional = true
 	ast.Patch(node, &ast.ChainNode{Node: m})
+}
+
+// eventName makes event the event of a webhook.
+type eventName struct{}
+
+// Visit is called by expr for each node.
+func (eventName) Visit(node *ast.Node) {
+	if id, ok := (*node).(*ast.IdentifierNode); ok && id.Value == eventRoot {
+		id.Value = "the event"
+	}
 }

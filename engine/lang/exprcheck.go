@@ -185,6 +185,10 @@ func (x *exprCheck) chain(n ast.Node) {
 		return
 	}
 	root := ls[0]
+	if x.s.event {
+		x.event(ls)
+		return
+	}
 	if x.s.inputs && root.Name != "inputs" && slices.Contains(append(roots, "secrets"), root.Name) {
 		switch {
 		case x.s.group && root.Name == "secrets":

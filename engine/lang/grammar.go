@@ -23,7 +23,7 @@ var grammar = sync.OnceValue(func() *language {
 	g := &language{agentKeys: agentKeys()}
 	common := commonKeys()
 	modifiers := append(append([]key{}, g.agentKeys...), common...)
-	g.defaults = object(modifiers, "Values for all roles: each key holds for every role that it has an effect on and that does not set it. Variables of env are merged, a role's own value wins. timeout and retry do not reach roles with workflow.")
+	g.defaults = object(modifiers, "Values for all roles: each key holds for every role that it has an effect on and that does not set it. Variables of env are merged, a role's own value wins. timeout and retry do not reach roles with workflow or ask.")
 	g.role = object(append(roleKeys(), modifiers...), "A role: one participant of the workflow, which does exactly one of prompt, run, ask, workflow, wait and set.")
 	g.edge = object(edgeKeys(), "An edge: where the run goes when a role has finished, on which condition, how often and with which message. The edges of a role are tried in the order written.")
 	g.input = inputShape()
@@ -38,6 +38,7 @@ var (
 	serverName = lazy.Regexp(`^[A-Za-z_][A-Za-z0-9_-]{0,31}$`)
 	memoryName = lazy.Regexp(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,63}$`)
 	endpoint   = lazy.Regexp(`^(packages|[A-Za-z0-9_.-]+:[0-9]{1,5}|\[[0-9A-Fa-f:.]+\]:[0-9]{1,5})$`)
+	personName = lazy.Regexp(`^[^\s\pC$]([^\pC$]{0,98}[^\s\pC$])?$`)
 	headerName = lazy.Regexp(`^[A-Za-z0-9-]+$`)
 	retryClass = lazy.Regexp(`^(any|timeout|rate_limit|server_error|invalid_output|exit_code|exit_[0-9]{1,3})$`)
 )
@@ -48,6 +49,7 @@ const maxEntries = 10_000
 var (
 	str      = &shape{kind: aString}
 	people   = &shape{kind: aString, free: true}
+	person   = matching(personName, "a name without spaces at its ends, of at most 100 characters")
 	text     = &shape{kind: aText}
 	yesNo    = &shape{kind: aBool}
 	posInt   = &shape{kind: anInt, min: 1}
@@ -97,7 +99,7 @@ func (g *language) fileKeys() []key {
 		{name: "description", shape: people, unset: "none",
 			doc: "What the workflow does, for people: wf serve and the page show it.", example: "description: Repair a Go module until its tests pass", field: "description"},
 		{name: "on", shape: object(onKeys(), ""), unset: "the workflow is started by wf run or by a client alone",
-			doc: "What starts the workflow by itself.", example: `on: {schedule: "@daily"}`, field: "schedule"},
+			doc: "What starts the workflow by itself.", example: `on: {schedule: "@daily"}`, field: "schedule webhook"},
 		{name: "inputs", shape: namedBy(mapOf(g.input), wordName, "letters, digits and _"), unset: "a run takes no inputs",
 			doc:     "Values that a run is started with: name → type or details. They are given with wf run -i NAME=VALUE and read as ${{ inputs.NAME }}. They do not change during a run.",
 			example: "inputs: {package: {type: string, default: ./...}, dry_run: boolean}", field: "inputs"},
@@ -107,6 +109,9 @@ func (g *language) fileKeys() []key {
 		{name: "mcp", shape: namedBy(mapOf(object(serverKeys(), "A server of the Model Context Protocol: a program (command) or an address (url).")), serverName, "letters, digits, _ and -, at most 32"),
 			unset: "the servers that the config names",
 			doc:   "Servers of the Model Context Protocol, by name. Agents use their tools as mcp:NAME/TOOL.", example: "mcp: {tracker: {url: \"https://tracker.example.com/mcp\"}}", field: "mcp"},
+		{name: "notify", shape: &shape{kind: aList, elem: object(sinkKeys(), "A sink: where notifications go. Exactly one of webhook, command and desktop is set."), nonEmpty: true, max: 20}, unset: "the sinks of the config alone are notified",
+			doc:     "Where notifications about runs of the workflow go: that one waits for a person, failed, is done, reached a limit. wf trust FILE lets them be sent; the config has the same key for runs of all workflows. Sub-workflows do not notify: what they ask, the run that calls them asks again.",
+			example: "notify: [{name: ops, on: [waiting, failed], webhook: \"https://ops.example.com/wf\"}]", field: "notify"},
 		{name: "limits", shape: object(limitKeys(), ""), unset: "1000 steps, and no other bound",
 			doc: "Bounds of a run. A run that reaches one is suspended with exit status 6; wf resume --limit NAME=VALUE goes on.", example: "limits: {steps: 30, duration: 20m, cost_usd: 1.50}", field: "limits"},
 		{name: "concurrency", shape: groupShape(true), unset: "a run waits for no other",
@@ -149,10 +154,52 @@ func onKeys() []key {
 			example: "on: {schedule: {cron: \"30 6 * * mon-fri\"}}", field: "schedule.cron"},
 		{name: "timezone", shape: str, def: "UTC", doc: "Time zone in which the expression is read, by its IANA name.",
 			example: `on: {schedule: {cron: "@daily", timezone: Europe/Berlin}}`, field: "schedule.timezone"},
+		{name: "overlap", shape: enum(protocol.OverlapAllow, protocol.OverlapSkip, protocol.OverlapQueue), def: protocol.OverlapAllow,
+			doc:     "What becomes of a firing while a run of the schedule is open, that is, has not ended: allow starts it beside that run, skip leaves it out, queue lets the newest one wait until the run has ended.",
+			example: `on: {schedule: {cron: "*/10 * * * *", overlap: skip}}`, field: "schedule.overlap"},
+		{name: "catch_up", shape: enum(protocol.CatchUpLast, protocol.CatchUpAll, protocol.CatchUpNone), def: protocol.CatchUpLast,
+			doc:     "What becomes of firings that passed while no wf serve ran or the machine slept: last starts the newest of them, all starts each, at most 100, the oldest first, none leaves out what is more than two minutes late.",
+			example: `on: {schedule: {cron: "@hourly", catch_up: all}}`, field: "schedule.catch_up"},
 	}, "")
-	return []key{{name: "schedule", shape: either(cron, details), unset: "no schedule",
-		doc:     "When wf serve starts the workflow: a cron expression in UTC, or the details. A workflow with a schedule can have no required inputs.",
-		example: `on: {schedule: "0 9 * * mon-fri"}`, field: "schedule.cron"}}
+	secret := matching(wordName, "the name of a declared secret")
+	rotated := listOf(secret)
+	rotated.max = mostHookSecrets
+	hook := object([]key{
+		{name: "kind", shape: enum(protocol.WebhookGitHub, protocol.WebhookStripe, protocol.WebhookHMAC), required: true,
+			doc:     "How the sender signs: github (X-Hub-Signature-256), stripe (Stripe-Signature), or hmac: Standard Webhooks (webhook-id, webhook-timestamp, webhook-signature).",
+			example: "secrets: [HOOK_KEY]\non: {webhook: {kind: github, secret: HOOK_KEY}}", field: "webhook.kind"},
+		{name: "secret", shape: either(secret, rotated), required: true,
+			doc:     "Name of the declared secret with which the sender signs. While it is changed: a list of two, the new and the old one; a signature by either holds.",
+			example: "secrets: [HOOK_KEY, HOOK_KEY_OLD]\non: {webhook: {kind: hmac, secret: [HOOK_KEY, HOOK_KEY_OLD]}}", field: "webhook.secrets"},
+		{name: "if", shape: condExpr, unset: "every event starts a run",
+			doc:     "Condition: an expression over event. An event for which it is false or null starts nothing and is answered with 204.",
+			example: "secrets: [HOOK_KEY]\non: {webhook: {kind: github, secret: HOOK_KEY, if: 'event.body.ref == \"refs/heads/main\"'}}", field: "webhook.if"},
+		{name: "with", shape: namedBy(mapOf(anything), wordName, "letters, digits and _"), unset: "a run gets the defaults of its inputs",
+			doc:     "Inputs of the run: name → template or value. Expressions see event.body, the JSON or the text that was sent, and event.headers, by names in lower case; what an event lacks is null. An input that would be null is left out.",
+			example: "secrets: [HOOK_KEY]\ninputs: {commit: string}\non: {webhook: {kind: github, secret: HOOK_KEY, with: {commit: \"${{ event.body.after }}\"}}}", field: "webhook.with"},
+	}, "")
+	return []key{
+		{name: "schedule", shape: either(cron, details), unset: "no schedule",
+			doc:     "When wf serve starts the workflow: a cron expression in UTC, or the details. A workflow with a schedule can have no required inputs.",
+			example: `on: {schedule: "0 9 * * mon-fri"}`, field: "schedule.cron"},
+		{name: "webhook", shape: hook, unset: "no webhook",
+			doc:     "wf serve starts the workflow when another service sends a signed event to POST /v1/hooks/NAME, NAME being the name of the workflow. Every required input must stand under with.",
+			example: "secrets: [HOOK_KEY]\non: {webhook: {kind: github, secret: HOOK_KEY}}", field: "webhook.kind webhook.secrets"},
+	}
+}
+
+func sinkKeys() []key {
+	return []key{
+		{name: "name", shape: matching(protocol.SinkName, "letters, digits, _, - and ., at most 64"), required: true, doc: "Name of the sink, which deliveries are kept under.", example: "notify: [{name: ops, desktop: true}]", field: "notify[].name"},
+		{name: "on", shape: oneOrMany(enum("waiting", "failed", "done", "limit")), unset: "all four", doc: "What is told: waiting, a person is asked; failed, the run failed or stopped by an error until a person helps; done; limit, a limit was reached.", example: "notify: [{name: me, on: [waiting, failed], desktop: true}]", field: "notify[].on"},
+		{name: "webhook", shape: str, unset: "command or desktop is given", doc: "Address that notifications are posted to as JSON (wf.notification/v1), by https. http is for an address of this machine or network that is written in digits or named under network. Redirects are not followed.", example: "notify: [{name: ops, webhook: \"https://ops.example.com/wf\"}]", field: "notify[].webhook"},
+		{name: "secret", shape: matching(wordName, "the name of a secret"), unset: "requests are not signed", doc: "Secret that signs what is posted to the webhook, as Standard Webhooks says. Declare it under secrets.", example: "secrets: [OPS_KEY]\nnotify: [{name: ops, webhook: \"https://ops.example.com/wf\", secret: OPS_KEY}]", field: "notify[].secret"},
+		{name: "command", shape: str, unset: "webhook or desktop is given", doc: "Command for sh -c, which reads the notification as JSON on its stdin. It is confined as a run role of a workflow with agents is, in the workspace of the run.", example: "notify: [{name: log, command: \"cat >> notifications.jsonl\"}]", field: "notify[].command"},
+		{name: "desktop", shape: yesNo, unset: "webhook or command is given", doc: "Shows notifications on the desktop of the machine that delivers them, by notify-send or osascript.", example: "notify: [{name: me, desktop: true}]", field: "notify[].desktop"},
+		{name: "include", shape: oneOrMany(enum("title", "question", "outputs")), unset: "no text of the run", doc: "Texts of the run that notifications hold besides its ids, workflow, status and code. Keys and secrets in them are hidden.", example: "notify: [{name: me, desktop: true, include: [title, question]}]", field: "notify[].include"},
+		{name: "network", shape: networkShape(), unset: "a command has no network, a webhook reaches public addresses alone", doc: "What the command reaches, as for a role. For a webhook: its own HOST:PORT, where that leads to a private address.", example: "notify: [{name: ops, command: ./notify.sh, network: [packages, \"alerts.example.com:443\"]}]", field: "notify[].network notify[].network_hosts"},
+		{name: "page", shape: str, unset: "notifications hold no link", doc: "Address of the web page of wf, which the link in a notification leads to.", example: "notify: [{name: me, desktop: true, page: \"https://wf.example.com\"}]", field: "notify[].page"},
+	}
 }
 
 func limitKeys() []key {

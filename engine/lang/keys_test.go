@@ -23,6 +23,13 @@ var proven = map[string]string{
 	"on.schedule":                    "TestASchedule",
 	"on.schedule.cron":               "TestASchedule",
 	"on.schedule.timezone":           "TestASchedule",
+	"on.schedule.overlap":            "TestOverlap",
+	"on.schedule.catch_up":           "TestCatchUp",
+	"on.webhook":                     "TestAWebhook",
+	"on.webhook.kind":                "TestAWebhook",
+	"on.webhook.secret":              "TestAWebhook",
+	"on.webhook.if":                  "TestAnEventGivesInputs",
+	"on.webhook.with":                "TestAnEventGivesInputs",
 	"inputs":                         "TestInputsGetTheirDefaults",
 	"inputs.type":                    "TestEveryProblemOfTheInputsIsNamedAtOnce",
 	"inputs.required":                "TestEveryProblemOfTheInputsIsNamedAtOnce",
@@ -37,6 +44,16 @@ var proven = map[string]string{
 	"mcp.headers_env":                "TestServersByHTTP",
 	"mcp.sandbox":                    "TestAnEntrySaysWhetherItIsConfined",
 	"mcp.network":                    "TestAServerSaysWhatItsProgramReaches",
+	"notify":                         "TestSinksOfAWorkflow",
+	"notify.name":                    "TestSinksOfAWorkflow",
+	"notify.on":                      "TestEachMomentIsToldOnce",
+	"notify.webhook":                 "TestAWebhookIsSigned",
+	"notify.secret":                  "TestAWebhookIsSigned",
+	"notify.command":                 "TestACommandRunsWithinWallsWithTheMessageOnStdin",
+	"notify.desktop":                 "TestADesktopShowsNoMarkup",
+	"notify.include":                 "TestAMessageHoldsWhatIsIncluded",
+	"notify.network":                 "TestAPrivateAddressMustBeNamed",
+	"notify.page":                    "TestAMessageHoldsWhatIsIncluded",
 	"limits":                         "TestRules",
 	"limits.steps":                   "TestLimitsAreRaisedOnResume",
 	"limits.duration":                "TestALimitOfTimeStopsWhatRunsAndRaisedItGoesOn",
@@ -68,6 +85,8 @@ var beside = map[string]struct{ actions, proof string }{
 	"prompt":               {"prompt", "TestW01ReEntryLayout"},
 	"run":                  {"run", "TestRunConcludesWithTextAndExitCode"},
 	"ask":                  {"ask", "TestAskConcludesWithTheAnswer"},
+	"stdin":                {"run", "TestACommandReadsWhatItsRoleSays"},
+	"stdin.file":           {"", "TestACommandReadsAFileOfTheWorkspace"},
 	"workflow":             {"workflow", "TestASubWorkflowHandsItsQuestionUpAndTheAnswerDown"},
 	"wait":                 {"wait", "TestWaitTellsWhenItIsDue"},
 	"wait.for":             {"", "TestWaitTellsWhenItIsDue"},
@@ -110,8 +129,13 @@ var beside = map[string]struct{ actions, proof string }{
 	"memory.embed":         {"", "TestAModelOfVectorsThatIsDownSuspendsTheVisitBeforeItBegins"},
 	"sandbox":              {"prompt run", "TestPoliciesOfRoleAgentAndTool"},
 	"network":              {"prompt run", "TestPoliciesOfRoleAgentAndTool"},
-	"timeout":              {"prompt run workflow", "TestATimeoutIsAFailureOfWhatWorks"},
-	"retry":                {"prompt run workflow", "TestAFurtherAttemptIsMadeOfWhatWorks"},
+	"on_timeout":           {"ask", "TestAQuestionThatIsNotAnsweredInTime"},
+	"on_timeout.escalate":  {"", "TestAQuestionIsPutToFurtherPeople"},
+	"on_timeout.then":      {"", "TestAQuestionIsPutToFurtherPeople"},
+	"remind":               {"ask", "TestAQuestionIsCalledToMind"},
+	"assignees":            {"ask", "TestAssigneesBindAuthenticatedAnswers"},
+	"timeout":              {"ask prompt run workflow", "TestATimeoutIsAFailureOfWhatWorks"},
+	"retry":                {"ask prompt run workflow", "TestAFurtherAttemptIsMadeOfWhatWorks"},
 	"retry.attempts":       {"", "TestAFurtherAttemptIsMadeOfWhatWorks"},
 	"retry.delay":          {"", "TestTheDelayOfARetryGrowsToItsBound"},
 	"retry.factor":         {"", "TestTheDelayOfARetryGrowsToItsBound"},
@@ -223,7 +247,7 @@ var samples = map[string]string{
 	"description": "What it is for.", "tools": "[read_file]", "model": "a/b", "params": "{temperature: 1}", "max_turns": "3",
 	"context": "task", "task": "{words: 10}", "task_summaries": "1", "dynamic": "[date]", "compaction": "{keep: 2}", "memory": "true",
 	"sandbox": "off", "network": "allow", "timeout": "1m", "retry": "2", "max_visits": "3", "route": "all", "continue_on_error": "true",
-	"once": "true", "concurrency": "g", "env": "{A: b}", "dir": "sub",
+	"once": "true", "concurrency": "g", "on_timeout": "escalate", "remind": "1m", "assignees": "[anna]", "stdin": "text", "env": "{A: b}", "dir": "sub",
 }
 
 // TestEveryKeyOfARoleHasAnEffectOrIsRefused loads each key beside each action: either the
@@ -254,8 +278,11 @@ func TestEveryKeyOfARoleHasAnEffectOrIsRefused(t *testing.T) {
 				continue // the action itself: a role has one
 			}
 			base := fmt.Sprintf("    %s: %s\n", a, samples[string(a)])
-			if k.name == "task" && a == protocol.ActWorkflow {
+			switch {
+			case k.name == "task" && a == protocol.ActWorkflow:
 				base += "    context: task\n"
+			case (k.name == "on_timeout" || k.name == "retry") && a == protocol.ActAsk:
+				base += "    timeout: 1h\n"
 			}
 			plain, ds := load(base)
 			if plain == "" {

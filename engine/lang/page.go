@@ -19,7 +19,7 @@ var guideFiles embed.FS
 
 // guideOrder names the guides in the order of the page.
 var guideOrder = []string{"expressions", "loops", "fan-out", "approvals", "secrets", "retries", "output-contracts",
-	"sub-workflows", "context", "limits", "concurrency", "schedules", "sandbox"}
+	"sub-workflows", "context", "limits", "concurrency", "schedules", "webhooks", "sandbox"}
 
 // A guide is a part of the page that a person wrote.
 type guide struct {
@@ -59,7 +59,7 @@ var parts = []struct{ below, title, about string }{
 	{"", "Keys of the file", "Keys at the top of a workflow file. Keys that begin with `x-` are ignored: they are a place for YAML anchors."},
 	{"inputs.*", "Keys of an input", "`inputs: {NAME: TYPE}` is short for `inputs: {NAME: {type: TYPE}}`."},
 	{"limits", "Keys of limits", ""},
-	{"on", "Keys of a schedule", ""},
+	{"on", "Keys of schedules and webhooks", ""},
 	{"mcp.*", "Keys of an MCP server", "A server has a `command` or a `url`, not both. The examples are one server each."},
 	{"roles.*", "Keys of a role", "A role has exactly one of `prompt`, `run`, `ask`, `workflow`, `wait` and `set`. A key beside an action on which it has no effect is an error. The examples are the content of one role."},
 	{"edges.*", "Keys of an edge", "The examples are one edge each."},

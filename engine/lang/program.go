@@ -26,6 +26,7 @@ type Program struct {
 	maybe   []string             // inputs that are read though they may be missing
 
 	outputsUses Uses
+	hook        *hookCode // nil without a webhook
 }
 
 type edgeCode struct {
@@ -130,6 +131,9 @@ func compileOne(w *protocol.Workflow) (*Program, error) {
 		}
 		p.outputs = append(p.outputs, namedValue{o.Name, value})
 		p.outputsUses.add(value)
+	}
+	if p.hook, err = compileHook(w.Webhook); err != nil {
+		return nil, fmt.Errorf("on.webhook: %w", err)
 	}
 	return p, nil
 }

@@ -22,10 +22,11 @@ var actions = []protocol.Action{protocol.ActPrompt, protocol.ActRun, protocol.Ac
 var works = sync.OnceValue(func() map[string][]protocol.Action {
 	acts := []protocol.Action{protocol.ActPrompt, protocol.ActRun}
 	m := map[string][]protocol.Action{
-		"choices": {protocol.ActAsk}, "form": {protocol.ActAsk}, "with": {protocol.ActWorkflow}, "once": {protocol.ActRun},
+		"choices": {protocol.ActAsk}, "form": {protocol.ActAsk}, "with": {protocol.ActWorkflow}, "once": {protocol.ActRun}, "stdin": {protocol.ActRun},
 		"env": acts, "dir": acts, "output": acts, "sandbox": acts, "network": acts,
 		"concurrency": append(acts, protocol.ActWorkflow),
-		"timeout":     append(acts, protocol.ActWorkflow), "retry": append(acts, protocol.ActWorkflow),
+		"timeout":     append(acts, protocol.ActWorkflow, protocol.ActAsk), "retry": append(acts, protocol.ActWorkflow, protocol.ActAsk),
+		"on_timeout": {protocol.ActAsk}, "remind": {protocol.ActAsk}, "assignees": {protocol.ActAsk},
 	}
 	for _, k := range grammar().agentKeys {
 		m[k.name] = acts[:1]
@@ -42,11 +43,9 @@ func effective(key string, a protocol.Action) bool {
 // instead says what to write in place of a key that has no effect beside an action.
 func instead(key string, a protocol.Action) string {
 	switch {
-	case key == "timeout" && a == protocol.ActAsk:
-		return "remove it: a question waits until it is answered, and costs nothing meanwhile"
 	case key == "timeout" && a == protocol.ActWait:
 		return "remove it: how long it waits is said by  wait: {for: 10m}"
-	case key == "retry" && (a == protocol.ActAsk || a == protocol.ActWait || a == protocol.ActSet):
+	case key == "retry" && (a == protocol.ActWait || a == protocol.ActSet):
 		return fmt.Sprintf("remove it: %s fails only by an expression, which fails every time", a)
 	case key == "output" && a == protocol.ActAsk:
 		return "use form: it describes the fields that a person fills in"
@@ -71,9 +70,11 @@ func instead(key string, a protocol.Action) string {
 var tasked = map[string]bool{"context": true, "task": true}
 
 // inherits reports whether defaults.<key> reaches roles of an action. What bounds the work of a
-// role does not bound a sub-workflow: the roles of that have bounds of their own.
+// role does not bound a sub-workflow, whose roles have bounds of their own, nor people, who are given the time
+// that the question itself says.
 func inherits(key string, a protocol.Action) bool {
-	return effective(key, a) && (a != protocol.ActWorkflow || key != "timeout" && key != "retry")
+	bounds := key == "timeout" || key == "retry"
+	return effective(key, a) && !(bounds && (a == protocol.ActWorkflow || a == protocol.ActAsk))
 }
 
 func (l *loader) decodeRoles(n, defaults *yaml.Node) {
@@ -113,6 +114,7 @@ func (l *loader) decodeRole(r *protocol.Role, key, n, defaults *yaml.Node) {
 	r.Prompt, r.Ask = trimEnd(l.str(n.Get("prompt"))), trimEnd(l.str(n.Get("ask")))
 	r.Run = trimEnd(l.str(n.Get("run")))
 	r.With, r.Set = l.named(n.Get("with")), l.named(n.Get("set"))
+	r.Stdin = l.stdin(r.Name, n.Get("stdin"))
 	r.Wait = l.wait(r.Name, n.Get("wait"))
 	r.Choices = l.choices(r.Name, n.Get("choices"))
 	if c := n.Get("choices"); l.good(c) && c.Kind == yaml.Scalar {
@@ -144,8 +146,12 @@ func (l *loader) decodeRole(r *protocol.Role, key, n, defaults *yaml.Node) {
 	if r.Action == protocol.ActPrompt && r.Sandbox == protocol.SandboxOn {
 		r.Sandbox = "" // as it is by itself
 	}
-	r.Timeout = l.duration(get("timeout"))
 	r.Retry = l.retry(get("retry"))
+	if r.Action == protocol.ActAsk {
+		r.Asking = l.asking(r, n)
+	} else {
+		r.Timeout = l.duration(get("timeout"))
+	}
 	r.MaxVisits = l.integer(get("max_visits"))
 	r.RouteAll = l.str(get("route")) == "all"
 	r.ContinueOnError = l.yes(get("continue_on_error"))
@@ -235,6 +241,24 @@ func (l *loader) action(name string, key, n *yaml.Node) protocol.Action {
 		}
 	}
 	return have[0]
+}
+
+// stdin is nil for a command that reads its turn.
+func (l *loader) stdin(role string, n *yaml.Node) *protocol.Stdin {
+	if !l.good(n) {
+		return nil
+	}
+	if n.Kind == yaml.Scalar {
+		return &protocol.Stdin{Text: n.Value}
+	}
+	file := n.Get("file")
+	if !l.good(file) {
+		return nil
+	}
+	if path := strings.TrimSpace(file.Value); !hasExpr(path) && (path == "" || strings.HasPrefix(path, "/") || strings.HasPrefix(path, "~")) {
+		l.wrong(file, fmt.Sprintf("roles.%s.stdin.file wants a path in the workspace, got %q", role, file.Value), "relative to the directory in which the command works")
+	}
+	return &protocol.Stdin{File: strings.TrimSpace(file.Value)}
 }
 
 func (l *loader) wait(role string, n *yaml.Node) *protocol.Wait {

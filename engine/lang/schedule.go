@@ -20,7 +20,7 @@ func (l *loader) decodeSchedule(n *yaml.Node) {
 	at := n
 	if n.Kind == yaml.Mapping {
 		at = n.Get("cron")
-		s = protocol.Schedule{Cron: l.str(at), Timezone: l.str(n.Get("timezone"))}
+		s = protocol.Schedule{Cron: l.str(at), Timezone: l.str(n.Get("timezone")), Overlap: l.str(n.Get("overlap")), CatchUp: l.str(n.Get("catch_up"))}
 	}
 	if s.Cron == "" {
 		return // reported
@@ -37,8 +37,13 @@ func (l *loader) decodeSchedule(n *yaml.Node) {
 			l.wrongAt(l.root.Get("inputs").Get(name).Get("required"), "WF033", fmt.Sprintf("inputs.%s is required, and a schedule gives no inputs", name), "give it a default")
 		}
 	}
-	if s.Timezone == "UTC" {
-		s.Timezone = "" // as if it were left out
+	for _, unsaid := range []struct {
+		value *string
+		as    string
+	}{{&s.Timezone, "UTC"}, {&s.Overlap, protocol.OverlapAllow}, {&s.CatchUp, protocol.CatchUpLast}} {
+		if *unsaid.value == unsaid.as {
+			*unsaid.value = "" // as if it were left out
+		}
 	}
 	l.w.Schedule = &s
 }

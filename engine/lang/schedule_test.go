@@ -36,7 +36,10 @@ func TestASchedule(t *testing.T) {
 		{"the zone of the machine", `"30 2 * * mon-fri"`, `{cron: "@daily", timezone: Local}`, nil, `no time zone "Local"`},
 		{"no cron", `"30 2 * * mon-fri"`, `{timezone: UTC}`, nil, `lacks the key "cron"`},
 		{"an input that nobody gives", "default: 1", "required: true", nil, "4:39: error[WF033]: inputs.n is required, and a schedule gives no inputs"},
-		{"another trigger", "schedule:", "webhook:", nil, `unknown key "webhook"`},
+		{"another trigger", "schedule:", "mail:", nil, `unknown key "mail"`},
+		{"what overlaps and was missed", `"30 2 * * mon-fri"`, `{cron: "@daily", overlap: queue, catch_up: all}`, &protocol.Schedule{Cron: "@daily", Overlap: "queue", CatchUp: "all"}, ""},
+		{"the same as if nothing were said", `"30 2 * * mon-fri"`, `{cron: "@daily", overlap: allow, catch_up: last}`, &protocol.Schedule{Cron: "@daily"}, ""},
+		{"an overlap that there is not", `"30 2 * * mon-fri"`, `{cron: "@daily", overlap: no}`, nil, "one of allow, skip, queue"},
 		{"a list", `"30 2 * * mon-fri"`, `["@daily"]`, nil, "on.schedule wants a string or a mapping, got a list"},
 	} {
 		p, ds := lang.Load([]byte(strings.Replace(scheduled, test.from, test.to, 1)), lang.Options{})

@@ -144,6 +144,7 @@ type scopeType struct {
 	secrets bool
 	inputs  bool // and nothing else
 	group   bool // of these, in the name of a group
+	event   bool // and nothing else
 }
 
 // types checks every expression of the file (WF010, WF020–WF024, WF040, WF042).
@@ -156,6 +157,7 @@ func (l *loader) types() {
 		c.role(&l.w.Roles[i])
 	}
 	c.values(l.root.Get("outputs"), c.ending())
+	c.webhook(l.root.Get("on").Get("webhook"))
 	c.group(l.root.Get("concurrency"))
 	for i := range l.w.Roles {
 		c.with(&l.w.Roles[i])
@@ -331,6 +333,11 @@ func (c *checker) role(r *protocol.Role) {
 	} else {
 		c.template(w, s)
 	}
+	if in := n.Get("stdin"); c.good(in) && in.Kind == yaml.Mapping {
+		c.template(in.Get("file"), s)
+	} else {
+		c.template(in, s)
+	}
 	c.values(n.Get("set"), s)
 	c.values(n.Get("with"), s)
 	c.group(n.Get("concurrency"))
@@ -369,26 +376,41 @@ func (c *checker) values(n *yaml.Node, s *scopeType) {
 // with holds what a workflow role hands over against the inputs of its child (WF031).
 func (c *checker) with(r *protocol.Role) {
 	child := c.children[r.Workflow]
-	n := c.roleNodes[r.Name]
 	if child == nil {
 		return
 	}
-	declared := sortedKeys(child.inputs)
-	for _, v := range r.With {
+	n := c.roleNodes[r.Name]
+	c.handed(handing{n.Get("with"), n.Get("workflow"), r.With, child.inputs, "sub-workflow " + child.Workflow.Name, strict})
+}
+
+// handing is what is handed over to the inputs of a workflow.
+type handing struct {
+	n      *yaml.Node // the mapping, nil where there is none
+	at     *yaml.Node // what the inputs belong to
+	with   []protocol.NamedTemplate
+	inputs map[string]*inputCode
+	whose  string
+	mode   mode // of its expressions
+}
+
+// handed holds what is handed over against the inputs (WF031).
+func (c *checker) handed(h handing) {
+	declared := sortedKeys(h.inputs)
+	for _, v := range h.with {
 		var key, val *yaml.Node
-		for _, p := range c.pairs(n.Get("with")) {
+		for _, p := range c.pairs(h.n) {
 			if p.Key.Value == v.Name {
 				key, val = p.Key, p.Value
 			}
 		}
-		in, ok := child.inputs[v.Name]
+		in, ok := h.inputs[v.Name]
 		if !ok {
-			d := Diagnostic{Code: "WF031", Message: fmt.Sprintf("sub-workflow %s has no input %q", child.Workflow.Name, v.Name)}
+			d := Diagnostic{Code: "WF031", Message: fmt.Sprintf("%s has no input %q", h.whose, v.Name)}
 			d.suggest(v.Name, declared)
 			c.report(key, d)
 			continue
 		}
-		value, err := compileNamed(v, strict)
+		value, err := compileNamed(v, h.mode)
 		switch code := value.(type) {
 		case []any, map[string]any:
 			continue // its value shows when it runs
@@ -402,13 +424,13 @@ func (c *checker) with(r *protocol.Role) {
 			continue // reported
 		}
 		if why := in.fits(value); why != "" {
-			c.report(val, Diagnostic{Code: "WF031", Message: fmt.Sprintf("input %q of sub-workflow %s %s", v.Name, child.Workflow.Name, why)})
+			c.report(val, Diagnostic{Code: "WF031", Message: fmt.Sprintf("input %q of %s %s", v.Name, h.whose, why)})
 		}
 	}
 	for _, name := range declared {
-		in := child.inputs[name].decl
-		if in.Required && !slices.ContainsFunc(r.With, func(v protocol.NamedTemplate) bool { return v.Name == name }) {
-			c.wrongAt(n.Get("workflow"), "WF031", fmt.Sprintf("sub-workflow %s needs the input %q%s", child.Workflow.Name, name, inputHint(in)), "add it under with")
+		in := h.inputs[name].decl
+		if in.Required && !slices.ContainsFunc(h.with, func(v protocol.NamedTemplate) bool { return v.Name == name }) {
+			c.wrongAt(h.at, "WF031", fmt.Sprintf("%s needs the input %q%s", h.whose, name, inputHint(in)), "add it under with")
 		}
 	}
 }

@@ -50,22 +50,23 @@ type visit struct {
 
 // storedVisit is what a snapshot holds of a visit: all but the activation.
 type storedVisit struct {
-	Index    int                 `cbor:"index"`  // of StepID
-	Number   int                 `cbor:"number"` // StepRecord.Visit
-	Item     *protocol.Item      `cbor:"item"`
-	Resumes  protocol.Link       `cbor:"resumes"`
-	Tools    protocol.Link       `cbor:"tools"`
-	Inject   protocol.Link       `cbor:"inject"`
-	Prompt   protocol.Text       `cbor:"prompt"`
-	Attempt  int                 `cbor:"attempt"`
-	Mode     Mode                `cbor:"mode"`
-	Waiting  protocol.WaitKind   `cbor:"waiting"` // while waits
-	Due      int64               `cbor:"due"`     // of a wait or a retry, unix µs; 0 is never
-	Question protocol.Text       `cbor:"question"`
-	Choices  []protocol.Choice   `cbor:"choices"`
-	Form     protocol.Text       `cbor:"form"`
-	Shown    string              `cbor:"shown,omitempty"` // digest of the tool call under approval
-	First    protocol.Seq        `cbor:"first"`           // of the first step_started
+	Index    int               `cbor:"index"`  // of StepID
+	Number   int               `cbor:"number"` // StepRecord.Visit
+	Item     *protocol.Item    `cbor:"item"`
+	Resumes  protocol.Link     `cbor:"resumes"`
+	Tools    protocol.Link     `cbor:"tools"`
+	Inject   protocol.Link     `cbor:"inject"`
+	Prompt   protocol.Text     `cbor:"prompt"`
+	Attempt  int               `cbor:"attempt"`
+	Mode     Mode              `cbor:"mode"`
+	Waiting  protocol.WaitKind `cbor:"waiting"` // while waits
+	Due      int64             `cbor:"due"`     // of a wait or a retry, unix µs; 0 is never
+	Question protocol.Text     `cbor:"question"`
+	Choices  []protocol.Choice `cbor:"choices"`
+	Form     protocol.Text     `cbor:"form"`
+	Shown    string            `cbor:"shown,omitempty"` // digest of the tool call under approval
+	storedAsking
+	First    protocol.Seq        `cbor:"first"` // of the first step_started
 	Record   protocol.Link       `cbor:"record"`
 	Status   protocol.StepStatus `cbor:"status"`
 	LastErr  string              `cbor:"lastErr"`
@@ -77,6 +78,8 @@ type storedVisit struct {
 	Compacted bool  `cbor:"compacted"`         // Resumes is a Compaction that it made itself
 	Compact   bool  `cbor:"compact,omitempty"` // a person asked that it begin with one
 	Lap       *lap  `cbor:"lap,omitempty"`     // null for roles without a time limit
+
+	Held *protocol.Held `cbor:"held,omitempty"` // while it runs: kept back by the limits of a provider
 }
 
 func (v *visit) id() protocol.StepID {

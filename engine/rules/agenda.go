@@ -16,7 +16,8 @@ type agenda struct {
 	open   []*act            // those with a visit that has not ended, ascending n
 	tokens []*act            // those with a token that is not used up, ascending n
 	visits [Ended][]*visit   // by mode, by activation and item; of retries by due time first
-	timers []*visit          // those that wait for a time, by due time
+	timers []*visit          // those that wait of which something is due, by its time
+	held   int               // of those that run: kept back by the limits of a provider
 }
 
 // stepName is a step without its item.
@@ -36,7 +37,7 @@ func byPlace(a, b *visit) int {
 }
 
 // byDue is the order of time.
-func byDue(a, b *visit) int { return cmp.Or(cmp.Compare(a.Due, b.Due), byPlace(a, b)) }
+func byDue(a, b *visit) int { return cmp.Or(cmp.Compare(a.wake(), b.wake()), byPlace(a, b)) }
 
 func orderOf(m Mode) func(a, b *visit) int {
 	if m == Retries {
@@ -73,6 +74,7 @@ func (s *State) to(v *visit, m Mode, due int64) {
 		v.of.left++
 	}
 	v.Mode, v.Due = m, due
+	s.hold(v, nil)
 	if len(s.InLine) > 0 {
 		delete(s.InLine, v.id().String())
 	}
@@ -83,6 +85,44 @@ func (s *State) to(v *visit, m Mode, due int64) {
 	s.opened(v.of)
 }
 
+// heldBack notes that a visit that runs is held, or, with nil, that it goes on.
+func (s *State) heldBack(step string, by *protocol.Held) error {
+	v, _, err := s.visitNamed(step)
+	if err == nil && v.Mode == Runs {
+		s.hold(v, by)
+	}
+	return err
+}
+
+func (s *State) hold(v *visit, by *protocol.Held) {
+	if v.Held != nil {
+		s.agenda.held--
+	}
+	if v.Held = by; by != nil {
+		s.agenda.held++
+	}
+}
+
+// Held reports whether of all that runs something is held, and what by, while the rest waits for a slot of a group: nil
+// where something works, or nothing is held.
+func (s *State) Held() *protocol.Held {
+	if s.Stopped || s.agenda.held == 0 || s.working() {
+		return nil
+	}
+	for _, v := range s.agenda.visits[Runs] {
+		if v.Held != nil {
+			return v.Held
+		}
+	}
+	return nil
+}
+
+// working reports whether a visit runs that is neither held nor waits for a slot of a group. None is both: what waits for
+// a slot is not performed.
+func (s *State) working() bool {
+	return len(s.agenda.visits[Runs]) > s.agenda.held+len(s.InLine)
+}
+
 // list keeps the lists of the visits that have not ended.
 func (s *State) list(v *visit, in bool) {
 	if v.Mode == Ended {
@@ -90,7 +130,7 @@ func (s *State) list(v *visit, in bool) {
 	}
 	g := &s.agenda
 	g.visits[v.Mode] = listed(g.visits[v.Mode], v, in, orderOf(v.Mode))
-	if v.Mode == Waits && v.Due > 0 {
+	if v.Mode == Waits && v.wake() > 0 {
 		g.timers = listed(g.timers, v, in, byDue)
 	}
 }
@@ -135,6 +175,9 @@ func (s *State) reindex() {
 			a.begun++
 			if v.Mode == Ended {
 				a.left--
+			}
+			if v.Held != nil {
+				s.agenda.held++
 			}
 			s.list(v, true)
 		}

@@ -47,7 +47,7 @@ func (s *State) FoldMore(events iter.Seq2[protocol.Entry, error]) error {
 
 // moves are the event types that move a State; the others are not decoded when folding.
 var moves = map[protocol.EventType]bool{protocol.EvRunStarted: true, protocol.EvStepStarted: true, protocol.EvStepCompleted: true,
-	protocol.EvAttemptFailed: true, protocol.EvWaiting: true, protocol.EvAnswered: true, protocol.EvApproval: true, protocol.EvMessage: true, protocol.EvUsage: true, protocol.EvSuspended: true,
+	protocol.EvAttemptFailed: true, protocol.EvWaiting: true, protocol.EvAnswered: true, protocol.EvApproval: true, protocol.EvMessage: true, protocol.EvReminded: true, protocol.EvEscalated: true, protocol.EvUsage: true, protocol.EvHeld: true, protocol.EvReleased: true, protocol.EvSuspended: true,
 	protocol.EvQueued: true, protocol.EvAdmitted: true, protocol.EvGroupWaiting: true, protocol.EvGroupEntered: true,
 	protocol.EvCompacted: true, protocol.EvCompactionAsked: true, protocol.EvCancelled: true, protocol.EvLimitChanged: true, protocol.EvForked: true, protocol.EvDone: true}
 
@@ -85,7 +85,7 @@ func (s *State) Apply(step string, seq protocol.Seq, ts int64, typ protocol.Even
 		s.clock(step, ts, typ, d)
 	}
 	s.Seq, s.TS = seq, max(ts, s.TS)
-	s.Active = !s.Stopped && len(s.agenda.visits[Runs]) > len(s.InLine)
+	s.Active = !s.Stopped && s.working()
 	return nil
 }
 
@@ -157,12 +157,25 @@ func (s *State) move(step string, seq protocol.Seq, ts int64, typ protocol.Event
 		if err != nil {
 			return err
 		}
+		s.list(v, false)
 		v.Waiting, v.Question, v.Choices, v.Form, v.Shown = d.Kind, d.Question, d.Choices, d.Form, d.Shown
+		v.asked(d, ts)
+		s.list(v, true)
 		s.to(v, Waits, d.Due)
+	case protocol.Reminded:
+		return s.awaits(step, func(v *visit) { v.Reminded = max(v.Reminded, min(d.N, len(v.Remind))) })
+	case protocol.Escalated:
+		return s.awaits(step, func(v *visit) {
+			v.Escalated, v.Assignees, v.Due, v.Remind, v.Reminded = d.N, d.Assignees, d.Due, d.Remind, 0
+		})
 	case protocol.Usage:
 		s.Totals.add(d)
 		s.measured(step, d)
 		s.learnt(d)
+	case protocol.Held:
+		return s.heldBack(step, &d)
+	case protocol.Released:
+		return s.heldBack(step, nil)
 	case protocol.Compacted:
 		return s.compacted(step, d)
 	case protocol.SuspendedBy:
@@ -261,7 +274,7 @@ func (s *State) stepStarted(step string, seq protocol.Seq, d protocol.StepStarte
 		s.to(v, Runs, 0)
 	}
 	if d.Attempt > v.Attempt {
-		v.Size = 0
+		v.Size, v.Escalated = 0, 0
 	}
 	v.Tools, v.Inject, v.last = d.Tools, d.Inject, seq
 	if err := s.taken(step, d.Messages); err != nil {

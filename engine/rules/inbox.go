@@ -10,14 +10,14 @@ import (
 // Attributed is a message from outside as an agent reads it.
 func Attributed(source, text string) string { return "[message from " + source + "]\n" + text }
 
-// FreeQuestion is the visit that waits for words, if only one waits, and for nothing else.
+// FreeQuestion is the visit that waits for words of anyone, if only one waits, and for nothing else.
 func (s *State) FreeQuestion() (step string, ok bool) {
 	waiting := s.Waiting()
 	if len(waiting) != 1 {
 		return "", false
 	}
 	w := waiting[0]
-	if len(w.Choices) > 0 || w.Form != (protocol.Text{}) || w.Kind != protocol.WaitQuestion && w.Kind != protocol.WaitTask {
+	if len(w.Choices) > 0 || len(w.Assignees) > 0 || w.Form != (protocol.Text{}) || w.Kind != protocol.WaitQuestion && w.Kind != protocol.WaitTask {
 		return "", false
 	}
 	return w.Step.String(), true

@@ -121,10 +121,16 @@ type WaitingVisit struct {
 	Form     protocol.Text // canonical JSON Schema of the fields to fill in, "" is none
 	Due      int64         // unix µs, 0 is never
 	Shown    string        // digest of the tool call under approval, "" is none
+
+	Wake      int64    // when something is due of it, a reminder or its end: unix µs, 0 is never
+	Remind    []int64  // reminders to come, unix µs
+	Assignees []string // whose authenticated answers count; none is everybody
+	Escalated int      // how often it was put to further people
+	OnTimeout string   // what happens to a question at Due: the value of a choice, fail or escalate
 }
 
 func (v *visit) waitingFor() WaitingVisit {
-	return WaitingVisit{v.id(), v.Waiting, v.Question, v.Choices, v.Form, v.Due, v.Shown}
+	return WaitingVisit{v.id(), v.Waiting, v.Question, v.Choices, v.Form, v.Due, v.Shown, v.wake(), v.Remind[v.Reminded:], v.Assignees, v.Escalated, ""}
 }
 
 // Waiting lists what the run waits for, in order of dispatch; nothing once it has ended.
@@ -134,7 +140,9 @@ func (s *State) Waiting() []WaitingVisit {
 	}
 	var out []WaitingVisit
 	for _, v := range s.agenda.visits[Waits] {
-		out = append(out, v.waitingFor())
+		w := v.waitingFor()
+		w.OnTimeout = s.onTimeout(v)
+		out = append(out, w)
 	}
 	return out
 }

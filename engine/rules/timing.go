@@ -22,6 +22,7 @@ type lap struct {
 	Running  int   `cbor:"running"` // tools that run
 	Since    int64 `cbor:"since"`   // when the first of them began
 	Tools    int64 `cbor:"tools"`
+	Held     int64 `cbor:"held,omitempty"` // since when it is held, 0 is not: that time is left out
 }
 
 // clock takes the time of an event. That of a step_started is taken after the state has moved by
@@ -70,6 +71,12 @@ func (s *State) clock(step string, ts int64, typ protocol.EventType, d protocol.
 		l.Calls++
 	case protocol.EvToolResult:
 		l.finish(ts)
+	case protocol.EvHeld:
+		if l.From != 0 && l.Held == 0 {
+			l.Held = ts
+		}
+	case protocol.EvReleased:
+		l.release(ts)
 	case protocol.EvStepCompleted, protocol.EvWaiting, protocol.EvAttemptFailed, protocol.EvSuspended:
 		l.end(ts)
 	}
@@ -116,9 +123,24 @@ func (l *lap) finish(ts int64) {
 	}
 }
 
+// release has the stretch go on as if it had not been held.
+func (l *lap) release(ts int64) {
+	if l.Held == 0 {
+		return
+	}
+	held := max(0, ts-l.Held)
+	l.From, l.Held = l.From+held, 0
+	if l.Running > 0 {
+		l.Since += held
+	}
+}
+
 func (l *lap) end(ts int64) {
 	if l.From == 0 {
 		return
+	}
+	if l.Held != 0 {
+		ts, l.Held = l.Held, 0
 	}
 	if l.Running > 0 {
 		l.Running = 1

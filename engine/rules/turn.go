@@ -64,7 +64,7 @@ func (s *State) render(t *protocol.Turn, a *act, role *protocol.Role) error {
 	if err != nil {
 		return err
 	}
-	t.Question, t.Choices, t.Env, t.Values, t.Wait = r.Question, r.Choices, r.Env, r.Values, r.Wait
+	t.Question, t.Choices, t.Env, t.Stdin, t.Values, t.Wait = r.Question, r.Choices, r.Env, r.Stdin, r.Values, r.Wait
 	return nil
 }
 

@@ -96,7 +96,12 @@ func found[T any](in map[protocol.Link]T, l protocol.Link) (T, error) {
 // say adds an event to the journal, 1 ms after the one before.
 func (w *world) say(step string, d protocol.Data) {
 	w.t.Helper()
-	e := protocol.Entry{Event: protocol.Event{Seq: w.s.Seq + 1, TS: w.s.TS + 1000, Type: d.EventType(), Data: []byte(strconv.Itoa(len(w.data)))}}
+	w.sayAt(w.s.TS+1000, step, d)
+}
+
+func (w *world) sayAt(ts int64, step string, d protocol.Data) {
+	w.t.Helper()
+	e := protocol.Entry{Event: protocol.Event{Seq: w.s.Seq + 1, TS: ts, Type: d.EventType(), Data: []byte(strconv.Itoa(len(w.data)))}}
 	if step != "" {
 		e.Step = &step
 	}

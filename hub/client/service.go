@@ -57,10 +57,20 @@ func sound(is bool, path string) error {
 // without reports whether a list has no null in it.
 func without[T any](list []*T) bool { return !slices.Contains(list, nil) }
 
-// Workflows lists what can be started.
+// asks is how often workers of a hub are asked that did not answer in time.
+const asks = 4
+
+// Workflows lists what can be started. A worker of a hub that does not answer in time is asked again, and then left out.
 func (s Service) Workflows(ctx context.Context) ([]api.Workflow, error) {
-	l, err := get[struct{ Items []api.Workflow }](ctx, s.API, "/v1/workflows")
-	return l.Items, err
+	for n := 1; ; n++ {
+		l, err := get[struct {
+			Items   []api.Workflow
+			Missing []string
+		}](ctx, s.API, "/v1/workflows")
+		if err != nil || len(l.Missing) == 0 || n == asks {
+			return l.Items, err
+		}
+	}
 }
 
 // List lists runs. What a server lists at once is bounded (api.MaxLimit): more are read in pages.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"net"
 	"net/http"
+	"sync"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -19,13 +20,15 @@ const (
 	maxHosts  = 1024 // remembered at once
 )
 
-// failures counts wrong credentials by remote host. A flood from many addresses does not fill the memory.
-type failures struct {
+// Failures count wrong credentials by remote host. A flood from many addresses does not fill the memory.
+type Failures struct {
+	once  sync.Once
 	hosts lately.Map[string, *rate.Limiter]
 }
 
-// spend counts a failure; false says that there were too many, and retry how long to wait.
-func (f *failures) spend(remote string, now time.Time) (ok bool, retry time.Duration) {
+// Spend counts a failure; false says that there were too many, and retry how long to wait.
+func (f *Failures) Spend(remote string, now time.Time) (ok bool, retry time.Duration) {
+	f.once.Do(func() { f.hosts.Max = maxHosts })
 	host, _, err := net.SplitHostPort(remote)
 	if err != nil {
 		host = remote

@@ -37,10 +37,15 @@ type Guard struct {
 	// Uploads are the requests whose handler bounds the body and reads it as it comes: a client has a while for
 	// each piece of it. nil is none.
 	Uploads func(*http.Request) bool
+	// Signed are the requests whose handler lets them in by a signature over their body: neither credentials nor the
+	// Origin are looked at. nil is none.
+	Signed func(*http.Request) bool
 	// Log has a line for every refusal; nil discards it.
 	Log *slog.Logger
+	// Refused is called with the code of every refusal; nil is for none that counts them.
+	Refused func(code string)
 
-	failed  failures
+	failed  Failures
 	now     func() time.Time
 	recheck time.Duration // see lasting; 0 is recheckEvery
 }
@@ -65,7 +70,6 @@ const defaultBody = 1 << 20
 // protocol.ErrUnauthorized as its cause: a stream must not outlive a token that was taken away.
 // A whole answer has reply.WriteTime to be read; streams set deadlines of their own.
 func (g *Guard) Wrap(next http.Handler) http.Handler {
-	g.failed.hosts.Max = maxHosts
 	var cross http.CrossOriginProtection
 	for _, o := range g.Origins {
 		if err := cross.AddTrustedOrigin(o); err != nil {
@@ -76,11 +80,20 @@ func (g *Guard) Wrap(next http.Handler) http.Handler {
 		headers(w.Header())
 		// Where deadlines cannot be set (a recorder) the other end has its own.
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(reply.WriteTime))
-		if err := g.screen(r, &cross); err != nil {
+		signed := g.Signed != nil && g.Signed(r)
+		err := g.called(r)
+		if err == nil && !signed {
+			err = g.screen(r, &cross)
+		}
+		if err != nil {
 			g.refuse(w, r, err)
 			return
 		}
 		r = g.limitBody(w, r)
+		if signed {
+			next.ServeHTTP(w, r)
+			return
+		}
 		if r.URL.Path == LoginPath && g.Keys != nil {
 			g.login(w, r)
 			return
@@ -112,11 +125,16 @@ func headers(h http.Header) {
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 }
 
-// screen refuses what is wrong whatever the credentials.
-func (g *Guard) screen(r *http.Request, cross *http.CrossOriginProtection) error {
+// called refuses a request for another server.
+func (g *Guard) called(r *http.Request) error {
 	if !slices.Contains(g.Hosts, strings.ToLower(r.Host)) {
 		return fmt.Errorf("the Host %q is none of %s: %w", r.Host, strings.Join(g.Hosts, ", "), protocol.ErrMisdirected)
 	}
+	return nil
+}
+
+// screen refuses what is wrong whatever the credentials.
+func (g *Guard) screen(r *http.Request, cross *http.CrossOriginProtection) error {
 	const open = "open the page at an address that the server prints, or allow the origin with --origin"
 	if origins := r.Header.Values("Origin"); len(origins) > 0 && (len(origins) > 1 || !g.ours(r, origins[0])) {
 		return protocol.ErrForbidden.With(open, "requests of the origin %q are not taken", strings.Join(origins, ", "))
@@ -298,11 +316,14 @@ func (g *Guard) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	if errors.Is(err, protocol.ErrUnauthorized) {
 		w.Header().Set("WWW-Authenticate", "Bearer")
 		if err != error(protocol.ErrUnauthorized) {
-			if ok, retry := g.failed.spend(r.RemoteAddr, g.time()); !ok {
+			if ok, retry := g.failed.Spend(r.RemoteAddr, g.time()); !ok {
 				w.Header().Set("Retry-After", strconv.Itoa(int(retry.Seconds())))
 				err = protocol.ErrRateLimited
 			}
 		}
+	}
+	if g.Refused != nil {
+		g.Refused(protocol.CodeOf(err))
 	}
 	g.log().Warn("request refused", "code", protocol.CodeOf(err), "why", err.Error(), "remote", remoteOf(r), "method", r.Method, "path", r.URL.Path)
 	if r.ProtoMajor == 1 {

@@ -14,9 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/time/rate"
-
-	"wf/hub/internal/lately"
 	"wf/hub/reply"
 	"wf/protocol"
 )
@@ -28,6 +25,7 @@ type stage struct {
 	t       *testing.T
 	keys    *Keys
 	token   string
+	guard   *Guard
 	handler http.Handler
 	log     *strings.Builder
 	now     time.Time
@@ -49,7 +47,7 @@ func newStage(t *testing.T) *stage {
 	g := &Guard{Hosts: []string{here, "localhost:8765", "[::1]:8765"}, Origins: []string{"https://wf.example.org"}, Keys: s.keys,
 		Public: func(r *http.Request) bool { return r.URL.Path == "/" },
 		Log:    slog.New(slog.NewTextHandler(s.log, nil)), MaxBody: func(*http.Request) int64 { return 1000 }, now: clock}
-	s.handler = g.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	s.guard, s.handler = g, g.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPost {
 			if _, err := io.ReadAll(r.Body); err != nil {
 				reply.Error(w, reply.BodyError(err))
@@ -218,7 +216,7 @@ func TestAnOpenStreamEndsWithItsCredentials(t *testing.T) {
 			s := newStage(t)
 			begun, causes := make(chan bool), make(chan error)
 			g := &Guard{Hosts: []string{here}, Keys: s.keys, recheck: time.Millisecond, now: func() time.Time { return s.now }}
-			s.handler = g.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			s.guard, s.handler = g, g.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				begun <- true
 				<-r.Context().Done()
 				causes <- context.Cause(r.Context())
@@ -331,9 +329,9 @@ func TestFailuresAreLimited(t *testing.T) {
 	if w := s.ask("GET", "/v1/runs", "", "Authorization: Bearer wrong"); w.Code != 401 {
 		t.Errorf("later: status %d", w.Code)
 	}
-	f := failures{hosts: lately.Map[string, *rate.Limiter]{Max: maxHosts}}
+	var f Failures
 	for i := range 3 * maxHosts {
-		f.spend("h"+strings.Repeat("x", i%7)+time.Duration(i).String(), s.now)
+		f.Spend("h"+strings.Repeat("x", i%7)+time.Duration(i).String(), s.now)
 	}
 	if n, _ := f.hosts.Held(); n > maxHosts {
 		t.Errorf("%d hosts are remembered", n)
@@ -357,5 +355,26 @@ func TestBrowsersAreToldToKeepOthersOut(t *testing.T) {
 				t.Errorf("a CORS header: %s", name)
 			}
 		}
+	}
+}
+
+// What is let in by a signature needs nothing else, and nothing else keeps it out; its server must be meant all the same.
+func TestASignedRequestNeedsNoCredentials(t *testing.T) {
+	s := newStage(t)
+	signed := func(r *http.Request) bool { return r.Method == "POST" && strings.HasPrefix(r.URL.Path, "/v1/hooks/") }
+	s.guard.Signed = signed
+	for _, headers := range [][]string{nil, {"Origin: https://evil.example"}, {"Sec-Fetch-Site: cross-site"}, {"Authorization: Bearer wrong"}, {"Cookie: wf=1"}} {
+		if w := s.ask("POST", "/v1/hooks/push", "x", headers...); w.Code != 200 {
+			t.Errorf("%v: %d", headers, w.Code)
+		}
+		if w := s.ask("POST", "/v1/runs", "{}", headers...); w.Code == 200 {
+			t.Errorf("%v: another path is let in", headers)
+		}
+	}
+	if w := s.ask("GET", "/v1/hooks/push", ""); w.Code != 401 {
+		t.Errorf("GET: %d", w.Code)
+	}
+	if w := s.ask("POST", "/v1/hooks/push", "x", "Host: evil.example"); w.Code != 421 {
+		t.Errorf("another host: %d", w.Code)
 	}
 }

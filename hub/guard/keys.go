@@ -37,6 +37,7 @@ const mostKeys = 1 << 20
 //
 //	mJ0…Wk
 //	2lq…9A  read           # dashboard
+//	Xe3…1b  metrics        # prometheus
 //	b7X…0c  agent:desk-1   # may register at a hub as desk-1, and as nothing else
 type Keys struct {
 	path string
@@ -163,8 +164,8 @@ func parseKeys(b []byte) ([]key, error) {
 				return nil, fmt.Errorf("line %d: %q names no worker; want agent:ID once, with an ID of at most 128 letters, digits, '.', '_' and '-': %w", n, w, protocol.ErrUsage)
 			case bound:
 				key.worker, w = id, string(Worker)
-			case !slices.Contains([]Scope{Read, Run, Answer, Admin, Worker}, Scope(w)):
-				return nil, fmt.Errorf("line %d: no scope %q; there are read, run, answer, admin, agent and agent:ID: %w", n, w, protocol.ErrUsage)
+			case !slices.Contains([]Scope{Read, Run, Answer, Admin, Metrics, Worker}, Scope(w)):
+				return nil, fmt.Errorf("line %d: no scope %q; there are read, run, answer, admin, metrics, agent and agent:ID: %w", n, w, protocol.ErrUsage)
 			}
 			key.scopes = append(key.scopes, Scope(w))
 		}

@@ -12,7 +12,7 @@ import (
 // Scope is something that credentials allow.
 type Scope string
 
-// The scopes. But for Run they do not include one another.
+// The scopes. But for Run and Admin they do not include one another.
 const (
 	Read Scope = "read" // see runs, blocks, events and memories
 	// Run is to start listed workflows, to answer, cancel, resume and fork runs, and to change what agents
@@ -21,11 +21,14 @@ const (
 	// Answer is to answer what runs ask, and to hand them messages. What they ask includes the approval
 	// of what an agent wants to do.
 	Answer Scope = "answer"
-	Admin  Scope = "admin" // let other clients in; start runs under any model, local scripts included
-	Worker Scope = "agent" // connect to a hub as a worker, and nothing else; no owner has it
+	// Admin is to let other clients in, and to start runs under any model, local scripts included; it includes
+	// Metrics.
+	Admin   Scope = "admin"
+	Metrics Scope = "metrics" // read GET /metrics
+	Worker  Scope = "agent"   // connect to a hub as a worker, and nothing else; no owner has it
 )
 
-// AllScopes are the scopes of an owner; Run includes Answer.
+// AllScopes are the scopes of an owner; Run includes Answer, and Admin Metrics.
 var AllScopes = []Scope{Read, Run, Admin}
 
 // Identity is the client of a request.
@@ -43,7 +46,7 @@ func (i Identity) same(other Identity) bool {
 
 // Allows reports whether the identity has a scope.
 func (i Identity) Allows(s Scope) bool {
-	return slices.Contains(i.Scopes, s) || s == Answer && slices.Contains(i.Scopes, Run)
+	return slices.Contains(i.Scopes, s) || s == Answer && slices.Contains(i.Scopes, Run) || s == Metrics && slices.Contains(i.Scopes, Admin)
 }
 
 // allowsAll reports whether the identity is an owner's.

@@ -2,6 +2,7 @@ package relay
 
 import (
 	"cmp"
+	"context"
 	"log/slog"
 	"maps"
 	"net/http"
@@ -34,6 +35,9 @@ type Hub struct {
 	// NewCode makes a one-time code for a browser; nil where nothing listens for one.
 	NewCode func() (api.Code, error)
 	Log     *slog.Logger // nil discards it
+	Metrics http.Handler // GET /metrics; nil is none
+	// Ready is nil where the queue can be read; the hub itself knows whether it is closed. nil is always.
+	Ready func(context.Context) error
 
 	Heartbeat time.Duration // of workers; default 5 s
 	TTL       time.Duration // after which a silent worker is cut off; default 3 heartbeats
@@ -91,7 +95,7 @@ func (h *Hub) start() {
 		h.Patience = cmp.Or(h.Patience, 10*time.Second)
 		h.GracePeriod = cmp.Or(h.GracePeriod, 2*LongestWait)
 		h.Log = cmp.Or(h.Log, discard)
-		h.self = (&server.Server{Kind: "hub", Name: h.Name, Version: h.Version, NewCode: h.NewCode, Page: h.Page, Describe: OpenAPI}).Handler()
+		h.self = (&server.Server{Kind: "hub", Name: h.Name, Version: h.Version, NewCode: h.NewCode, Page: h.Page, Describe: OpenAPI, Metrics: h.Metrics, Ready: h.ready, Log: h.Log}).Handler()
 		h.payloads.refused.Max = maxRefusals
 		h.links, h.requests, h.sockets = map[string]*link{}, map[string]claimed{}, map[*socket]bool{}
 		h.graceOver, h.changed = make(chan struct{}), make(chan struct{})
@@ -126,6 +130,20 @@ func (h *Hub) Close() {
 		l.close(protocol.ErrShuttingDown)
 	}
 	h.work.Wait()
+}
+
+// ready is nil while the hub takes requests, also of workers that it waits for.
+func (h *Hub) ready(ctx context.Context) error {
+	h.mu.Lock()
+	closed := h.closed
+	h.mu.Unlock()
+	switch {
+	case closed:
+		return protocol.ErrShuttingDown
+	case h.Ready != nil:
+		return h.Ready(ctx)
+	}
+	return nil
 }
 
 // link is the connection of a worker, nil if there is none.

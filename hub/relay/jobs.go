@@ -79,6 +79,14 @@ func readJob(r *http.Request) (job queue.Job, body []byte, fresh bool, err error
 			}
 		}
 	}
+	if by := r.Header.Get(protocol.CausedByHeader); by != "" && fields["caused_by"] == nil { // the header does not travel on
+		if fields["caused_by"], err = json.Marshal(by); err == nil {
+			body, err = json.Marshal(fields)
+		}
+		if err != nil {
+			return job, nil, false, err
+		}
+	}
 	if job.Workflow == "" {
 		return job, nil, false, reply.Badf("workflow is missing: the name of one that GET /v1/workflows lists")
 	}

@@ -21,6 +21,8 @@ type route struct {
 // has.
 var routes = []route{
 	{"GET /healthz", "", (*Hub).alike},
+	{"GET /readyz", "", (*Hub).alike},
+	{"GET /metrics", guard.Metrics, (*Hub).alike},
 	{"GET /v1/openapi.json", "", (*Hub).alike},
 	{"GET /v1/info", guard.Read, (*Hub).alike},
 	{"POST /v1/codes", guard.Admin, (*Hub).alike},
@@ -88,7 +90,7 @@ func fail(w http.ResponseWriter, err error) {
 }
 
 func notFound(r *http.Request) error {
-	return &protocol.Error{Code: protocol.ErrNotFound.Code, Message: "nothing is served at " + r.Method + " " + r.URL.Path, Hint: "a hub serves the API of wf serve, /v1/agents and /v1/queue"}
+	return &protocol.Error{Code: protocol.ErrNotFound.Code, Message: "nothing is served at " + r.Method + " " + r.URL.Path, Hint: "a hub serves the API of wf serve, /v1/agents and /v1/queue; webhooks are taken by wf serve itself"}
 }
 
 // alike serves what a hub answers as a worker does.

@@ -42,11 +42,12 @@ var statuses = map[string]int{
 	protocol.ErrUsage.Code:      http.StatusBadRequest,
 	protocol.ErrBadCursor.Code:  http.StatusBadRequest,
 
-	protocol.ErrUnauthorized.Code: http.StatusUnauthorized,
-	protocol.ErrForbidden.Code:    http.StatusForbidden,
-	protocol.ErrUntrusted.Code:    http.StatusForbidden,
-	protocol.ErrNotFound.Code:     http.StatusNotFound,
-	protocol.ErrUnknownRun.Code:   http.StatusNotFound,
+	protocol.ErrUnauthorized.Code:  http.StatusUnauthorized,
+	protocol.ErrForbidden.Code:     http.StatusForbidden,
+	protocol.ErrUntrusted.Code:     http.StatusForbidden,
+	protocol.ErrCausedTooDeep.Code: http.StatusConflict,
+	protocol.ErrNotFound.Code:      http.StatusNotFound,
+	protocol.ErrUnknownRun.Code:    http.StatusNotFound,
 
 	protocol.ErrAmbiguous.Code:    http.StatusConflict,
 	protocol.ErrFutureCursor.Code: http.StatusConflict,

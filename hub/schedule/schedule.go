@@ -1,24 +1,23 @@
 // Package schedule starts what is due by the clock: the workflows with on: {schedule: …}.
 //
-//	jobs ─► newest firing that is due ─► Start ─► wait for the next, or for a minute
-//	          ▲ known since (Seen)
+//	jobs ─► due since (Seen) ─► catch up ─► overlap ─► Start ─► wait for the next, or for a minute
 //
 // # Words
 //
-//	job      a workflow with its cron expression and zone
+//	job      a workflow with its schedule
 //	firing   a minute at which a job is due; its request id names it for ever
-//	since    when a job was first seen: what was due before was not missed
+//	until    up to when the firings of a job are dealt with: started, or left out
 //
 // # Promised
 //
 // A firing is started once: its request id is made from the workflow and the minute, and a
 // service starts each request id once. So a restart, or a second daemon of the same store, does
-// no harm. Of the firings that passed while no daemon ran, or while the machine slept, only the
-// newest is started.
+// no harm. Nor does a clock that is put back, by up to a day: what was dealt with is not due again. Put back by
+// more, the clock was wrong before, and firings are due from then on; those that were started are not started again.
 //
 // # Not promised
 //
-// That one run of a workflow has ended before the next begins.
+// That firings that were left out stay so where the file of Seen is lost.
 package schedule
 
 import (
@@ -27,6 +26,9 @@ import (
 	"encoding/hex"
 	"errors"
 	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"wf/protocol"
@@ -43,16 +45,16 @@ type Job struct {
 type Firing struct {
 	Job Job
 	Due time.Time
-	// RequestID is the same for the same workflow and minute, on every machine and in every
-	// process: schedule/NAME/…/2026-01-05T09:00:00Z.
+	// RequestID is protocol.Firing: schedule/NAME/…/2026-01-05T09:00:00Z.
 	RequestID string
 }
 
-// firing names a firing. The schedule is no part of the name: where an old and a new one agree
-// about a minute, it is still one.
 func firing(j Job, due time.Time) Firing {
-	return Firing{j, due, "schedule/" + j.Workflow + "/" + short(j.File) + "/" + due.UTC().Format(time.RFC3339)}
+	return Firing{j, due, protocol.Firing(j.Workflow, j.File, due)}
 }
+
+// id names a job whatever its schedule.
+func (j Job) id() string { return j.Workflow + "/" + short(j.File) }
 
 // key names a job with its schedule: a new schedule begins anew.
 func (j Job) key() string {
@@ -69,30 +71,56 @@ type Runner struct {
 	// Jobs lists what there is to start; it is asked before every wait, so that changed files
 	// are seen.
 	Jobs func(context.Context) ([]Job, error)
-	// Start starts a firing; one that was started before is no error. After an error it is
-	// tried again, as long as no newer one is due.
-	Start func(context.Context, Firing) error
-	// Seen remembers since when jobs are known, over restarts.
+	// Start starts a firing, and gives its run; one that was started before is no error, and fresh is
+	// false. After an error it is tried again, as long as it is due.
+	Start func(context.Context, Firing) (run protocol.RunID, fresh bool, err error)
+	// Open reports whether a run has not ended.
+	Open func(context.Context, protocol.RunID) (bool, error)
+	// Seen remembers what was dealt with, over restarts.
 	Seen *Seen
 	Log  *slog.Logger
+	Now  func() time.Time // default time.Now
 
-	fired map[string]time.Time // by key: the newest firing that needs no start any more
-	told  map[string]string    // by key: the error that was logged last
+	until  map[string]time.Time // by key: up to when firings are dealt with
+	queued map[string]time.Time // by key: the newest firing that waits for a run to end
+	told   map[string]string    // by key: the error that was logged last
+
+	waits atomic.Bool // a firing waits for a run to end
+	once  sync.Once
+	woken chan struct{}
 }
 
-// look is how often jobs are listed anew while none is due.
-const look = time.Minute
+const (
+	look = time.Minute     // jobs are listed anew so often while none is due
+	late = 2 * time.Minute // a firing that is later was missed
+)
 
 // Run starts firings until ctx ends, and returns why it ended.
 func (r *Runner) Run(ctx context.Context) error {
-	r.fired, r.told = map[string]time.Time{}, map[string]string{}
+	r.until, r.queued, r.told = map[string]time.Time{}, map[string]time.Time{}, map[string]string{}
 	for {
 		select {
 		case <-time.After(r.round(ctx)):
+		case <-r.wakes():
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
 	}
+}
+
+// Wake has a firing that waits for a run looked at again: one has ended.
+func (r *Runner) Wake() {
+	if r.waits.Load() {
+		select {
+		case r.wakes() <- struct{}{}:
+		default:
+		}
+	}
+}
+
+func (r *Runner) wakes() chan struct{} {
+	r.once.Do(func() { r.woken = make(chan struct{}, 1) })
+	return r.woken
 }
 
 // round starts what is due and tells how long to wait.
@@ -103,7 +131,7 @@ func (r *Runner) round(ctx context.Context) time.Duration {
 		return look
 	}
 	r.tell("", nil)
-	now := time.Now()
+	now := r.now()
 	wait := look
 	for _, j := range jobs {
 		next, err := r.serve(ctx, j, now)
@@ -112,40 +140,153 @@ func (r *Runner) round(ctx context.Context) time.Duration {
 			wait = min(wait, max(0, next.Sub(now)))
 		}
 	}
+	r.waits.Store(len(r.queued) > 0)
 	return wait
 }
 
-// serve starts the newest firing of a job that is due and was not started, and gives the next.
+func (r *Runner) now() time.Time {
+	if r.Now != nil {
+		return r.Now()
+	}
+	return time.Now()
+}
+
+// serve deals with the firings of a job that are due, and gives the next.
 func (r *Runner) serve(ctx context.Context, j Job, now time.Time) (next time.Time, err error) {
-	cron, err := protocol.ParseCron(j.Schedule.Cron)
-	if err != nil {
-		return next, err
-	}
-	zone, err := time.LoadLocation(j.Schedule.Timezone)
-	if err != nil {
-		return next, err
-	}
 	key := j.key()
-	from, ok := r.fired[key]
-	if !ok {
-		if from, err = r.Seen.Since(key, now); err != nil {
+	from, ok := r.until[key]
+	if !ok || from.Sub(now) > putBack {
+		if from, err = r.Seen.Until(key, now); err != nil {
+			return next, err
+		}
+		r.until[key] = from
+	}
+	if next, err = j.Schedule.Next(latest(from, now)); err != nil {
+		return next, err
+	}
+	due, err := j.due(from, now)
+	if err != nil || len(due) == 0 {
+		return next, err
+	}
+	if from, err = r.Seen.Until(key, now); err != nil { // another process may have dealt with them
+		return next, err
+	}
+	r.until[key] = from
+	due = slices.DeleteFunc(due, func(t time.Time) bool { return !t.After(from) })
+	wanted := r.wanted(j, due, now)
+	if n := len(due) - len(wanted); n > 0 && j.Schedule.Overlap != protocol.OverlapQueue {
+		r.Log.Info("firings that were missed are left out", "workflow", j.Workflow, "firings", n, "catch_up", j.Schedule.CatchUp)
+	}
+	for _, t := range wanted {
+		waits, err := r.fire(ctx, firing(j, t))
+		if err != nil || waits {
 			return next, err
 		}
 	}
-	var due time.Time
-	for next = cron.Next(from.In(zone)); !next.IsZero() && !next.After(now); next = cron.Next(next) {
-		due = next
+	delete(r.queued, key)
+	if len(due) > len(wanted) && len(wanted) == 0 {
+		return next, r.dealt(firing(j, due[len(due)-1]), "")
 	}
-	if !due.IsZero() {
-		f := firing(j, due)
-		if err := r.Start(ctx, f); err != nil {
-			return next, err
-		}
-		r.Log.Info("started by schedule", "workflow", j.Workflow, "due", due.UTC().Format(time.RFC3339), "request_id", f.RequestID)
-		from = due
-	}
-	r.fired[key] = from
 	return next, nil
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// due are the newest firings of a job after from that are due, the oldest first: no more than are caught up with.
+func (j Job) due(from, now time.Time) ([]time.Time, error) {
+	all, err := j.Schedule.Firings(from, now)
+	if err != nil {
+		return nil, err
+	}
+	var out []time.Time
+	for t := range all {
+		if out = append(out, t); len(out) > 2*protocol.MaxCatchUp {
+			out = append(out[:0], out[len(out)-protocol.MaxCatchUp:]...)
+		}
+	}
+	return out[max(0, len(out)-protocol.MaxCatchUp):], nil
+}
+
+// wanted are those of the due firings that the job wants caught up with.
+func (r *Runner) wanted(j Job, due []time.Time, now time.Time) []time.Time {
+	if len(due) == 0 || j.Schedule.CatchUp == protocol.CatchUpAll {
+		return due
+	}
+	newest := due[len(due)-1]
+	if j.Schedule.CatchUp == protocol.CatchUpNone && now.Sub(newest) > late && !newest.Equal(r.queued[j.key()]) {
+		return nil
+	}
+	return due[len(due)-1:]
+}
+
+// fire starts a firing, or leaves it out; waits is true for one that does so, until a run has ended.
+func (r *Runner) fire(ctx context.Context, f Firing) (waits bool, err error) {
+	log := r.Log.With("workflow", f.Job.Workflow, "due", f.Due.UTC().Format(time.RFC3339))
+	if f.Job.Schedule.Overlap != "" {
+		open, err := r.openRun(ctx, f.Job)
+		switch {
+		case err != nil:
+			return false, err
+		case open == "":
+		case f.Job.Schedule.Overlap == protocol.OverlapQueue:
+			key := f.Job.key()
+			if !f.Due.Equal(r.queued[key]) {
+				log.Info("the firing waits until a run has ended", "run", open)
+			}
+			r.queued[key] = f.Due
+			return true, nil
+		default:
+			log.Warn("the firing is left out: a run of the schedule has not ended", "run", open)
+			return false, r.dealt(f, "")
+		}
+	}
+	run, fresh, err := r.Start(ctx, f)
+	if err != nil {
+		return false, err
+	}
+	if fresh {
+		log.Info("started by schedule", "run", run, "request_id", f.RequestID)
+	}
+	return false, r.dealt(f, run)
+}
+
+// dealt notes that a firing and those before it are dealt with; run is what it started, "" for none.
+func (r *Runner) dealt(f Firing, run protocol.RunID) error {
+	key := f.Job.key()
+	x := Dealt{Key: key, Job: f.Job.id(), Due: f.Due}
+	if f.Job.Schedule.Overlap != "" {
+		x.Run = run
+	}
+	if err := r.Seen.Dealt(x); err != nil {
+		return err
+	}
+	r.until[key] = f.Due
+	return nil
+}
+
+// openRun is a run of a job that has not ended, "" where there is none.
+func (r *Runner) openRun(ctx context.Context, j Job) (protocol.RunID, error) {
+	runs, err := r.Seen.Runs(j.id())
+	if err != nil {
+		return "", err
+	}
+	var over []protocol.RunID
+	for _, run := range runs {
+		open, err := r.Open(ctx, run)
+		if err != nil {
+			return "", err
+		}
+		if open {
+			return run, nil
+		}
+		over = append(over, run)
+	}
+	return "", r.Seen.Over(j.id(), over)
 }
 
 // tell logs what went wrong, once for as long as it stays the same.

@@ -21,27 +21,34 @@ type desk struct {
 	jobs    []Job
 	started []string // by due time and workflow, in order
 	ids     map[string]bool
-	fails   int // so often starting fails first
+	fails   int                          // so often starting fails first
+	lasts   time.Duration                // of a run; 0 is no time at all
+	ends    map[protocol.RunID]time.Time // when a run ends
+	clock   func() time.Time
 }
 
 func (d *desk) runner(path string) *Runner {
 	if d.ids == nil {
-		d.ids = map[string]bool{}
+		d.ids, d.ends = map[string]bool{}, map[protocol.RunID]time.Time{}
 	}
 	return &Runner{
 		Log:  slog.New(slog.DiscardHandler),
 		Seen: &Seen{Path: path},
+		Now:  d.clock,
 		Jobs: func(context.Context) ([]Job, error) { return d.jobs, nil },
-		Start: func(_ context.Context, f Firing) error {
+		Open: func(_ context.Context, run protocol.RunID) (bool, error) { return time.Now().Before(d.ends[run]), nil },
+		Start: func(_ context.Context, f Firing) (protocol.RunID, bool, error) {
 			if d.fails > 0 {
 				d.fails--
-				return errors.New("the store is busy")
+				return "", false, errors.New("the store is busy")
 			}
-			if !d.ids[f.RequestID] {
+			run, fresh := protocol.RunID(f.RequestID), !d.ids[f.RequestID]
+			if fresh {
 				d.ids[f.RequestID] = true
+				d.ends[run] = time.Now().Add(d.lasts)
 				d.started = append(d.started, f.Due.UTC().Format("15:04")+" "+f.Job.Workflow)
 			}
-			return nil
+			return run, fresh, nil
 		},
 	}
 }
@@ -134,7 +141,7 @@ func TestADamagedMemoryIsNamedAndNothingStarts(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := &Seen{Path: path}
-	if _, err := s.Since("x", time.Now()); err == nil || !strings.Contains(err.Error(), path) {
+	if _, err := s.Until("x", time.Now()); err == nil || !strings.Contains(err.Error(), path) {
 		t.Error(err)
 	}
 }

@@ -5,75 +5,141 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
-	"sync"
+	"slices"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"wf/files"
+	"wf/protocol"
 )
 
-// Seen remembers in a file since when jobs are known. It is derived: where it is lost, jobs are
-// known from now on, and nothing that was missed before is started.
-type Seen struct {
-	Path string
-
-	mu    sync.Mutex
-	since map[string]time.Time
-}
+// Seen remembers in a file what was dealt with. It is derived: where it is lost, jobs are known from now on, and nothing
+// that was missed before is started. Several processes may share the file.
+type Seen struct{ Path string }
 
 // seenFile is the file.
 type seenFile struct {
-	Schema string               `json:"schema"` // wf.schedule/v1
-	Since  map[string]time.Time `json:"since"`
+	Schema string                      `json:"schema"`          // wf.schedule/v1
+	Since  map[string]time.Time        `json:"since"`           // by key: when a job was first seen
+	Until  map[string]time.Time        `json:"until,omitempty"` // by key: the newest firing that was dealt with
+	Runs   map[string][]protocol.RunID `json:"runs,omitempty"`  // by job: the runs of its firings that had not ended
 }
 
-// Since is when a job was first seen: now, if that is the first time. It returns when that is
+// putBack is how far a clock may be put back without making anything due.
+const putBack = 24 * time.Hour
+
+// Until is up to when the firings of a job are dealt with: now, if it is seen for the first time. It returns when that is
 // on disk.
-func (s *Seen) Since(key string, now time.Time) (time.Time, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.since == nil {
-		if err := s.load(); err != nil {
-			return now, err
+func (s *Seen) Until(key string, now time.Time) (until time.Time, err error) {
+	err = s.change(func(f *seenFile) bool {
+		if until = latest(f.Since[key], f.Until[key]); !until.IsZero() && until.Sub(now) <= putBack {
+			return false
 		}
+		until = now.UTC()
+		f.Since[key] = until
+		delete(f.Until, key)
+		return true
+	})
+	return until, err
+}
+
+// Dealt is a firing that was dealt with.
+type Dealt struct {
+	Key, Job string
+	Due      time.Time
+	Run      protocol.RunID // that is to be remembered until it has ended; "" is none
+}
+
+// Dealt notes a firing, and returns when that is on disk.
+func (s *Seen) Dealt(x Dealt) error {
+	return s.change(func(f *seenFile) bool {
+		changed := f.Until[x.Key].Before(x.Due)
+		if changed {
+			f.Until[x.Key] = x.Due.UTC()
+		}
+		if x.Run != "" && !slices.Contains(f.Runs[x.Job], x.Run) {
+			f.Runs[x.Job] = append(f.Runs[x.Job], x.Run)
+			changed = true
+		}
+		return changed
+	})
+}
+
+// Runs are the runs of a job that had not ended.
+func (s *Seen) Runs(job string) (runs []protocol.RunID, err error) {
+	err = s.change(func(f *seenFile) bool {
+		runs = slices.Clone(f.Runs[job])
+		return false
+	})
+	return runs, err
+}
+
+// Over forgets runs of a job: they have ended.
+func (s *Seen) Over(job string, runs []protocol.RunID) error {
+	if len(runs) == 0 {
+		return nil
 	}
-	if at, ok := s.since[key]; ok {
-		return at, nil
+	return s.change(func(f *seenFile) bool {
+		f.Runs[job] = slices.DeleteFunc(f.Runs[job], func(r protocol.RunID) bool { return slices.Contains(runs, r) })
+		if len(f.Runs[job]) == 0 {
+			delete(f.Runs, job)
+		}
+		return true
+	})
+}
+
+// change has f read the file, and change it where that is true, while no other process does.
+func (s *Seen) change(do func(*seenFile) bool) (err error) {
+	if err := files.MakeDir(filepath.Dir(s.Path)); err != nil {
+		return fmt.Errorf("schedule: %w", err)
 	}
-	s.since[key] = now.UTC()
-	if err := s.save(); err != nil {
-		delete(s.since, key)
-		return now, err
+	lock, err := files.OpenFile(s.Path+".lock", os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return fmt.Errorf("schedule: %w", err)
 	}
-	return now, nil
+	defer func() { err = errors.Join(err, lock.Close()) }() // which unlocks it
+	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil {
+		return fmt.Errorf("schedule: lock %s: %w", lock.Name(), err)
+	}
+	f, err := s.load()
+	if err != nil || !do(&f) {
+		return err
+	}
+	return s.save(f)
 }
 
 // mostSeen bounds the file, in bytes.
 const mostSeen = 16 << 20
 
-func (s *Seen) load() error {
-	var f seenFile
+func (s *Seen) load() (f seenFile, err error) {
 	b, err := files.Read(s.Path, mostSeen)
 	if err == nil {
 		err = json.Unmarshal(b, &f)
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%s: %w; remove it to begin anew", s.Path, err)
+		return f, fmt.Errorf("%s: %w; remove it to begin anew", s.Path, err)
 	}
-	if s.since = f.Since; s.since == nil {
-		s.since = map[string]time.Time{}
+	if f.Since == nil {
+		f.Since = map[string]time.Time{}
 	}
-	return nil
+	if f.Until == nil {
+		f.Until = map[string]time.Time{}
+	}
+	if f.Runs == nil {
+		f.Runs = map[string][]protocol.RunID{}
+	}
+	return f, nil
 }
 
 // save replaces the file.
-func (s *Seen) save() error {
-	b, err := json.MarshalIndent(seenFile{"wf.schedule/v1", s.since}, "", "  ")
+func (s *Seen) save(f seenFile) error {
+	f.Schema = "wf.schedule/v1"
+	b, err := json.MarshalIndent(f, "", "  ")
 	if err != nil {
 		return err
-	}
-	if err := files.MakeDir(filepath.Dir(s.Path)); err != nil {
-		return fmt.Errorf("schedule: %w", err)
 	}
 	if err := files.Replace(s.Path, append(b, '\n')); err != nil {
 		return fmt.Errorf("schedule: %w", err)

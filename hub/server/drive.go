@@ -13,6 +13,9 @@ func (s *Server) start(c *call, x *api.Start) (any, error) {
 	if err := checkStart(x); err != nil {
 		return nil, err
 	}
+	if x.CausedBy == "" {
+		x.CausedBy = c.Request.Header.Get(protocol.CausedByHeader)
+	}
 	run, fresh, err := s.Service.Start(c.Context(), *x)
 	if err != nil {
 		return nil, err

@@ -41,7 +41,7 @@ func checkStart(s *api.Start) error {
 		most       int
 	}{
 		{"title", s.Title, maxTitle}, {"description", s.Description, maxDescription}, {"type", s.Type, maxName}, {"scope", s.Scope, maxName},
-		{"created_by", s.CreatedBy, maxName}, {"target_user", s.TargetUser, maxName}, {"request_id", s.RequestID, maxName},
+		{"created_by", s.CreatedBy, maxName}, {"target_user", s.TargetUser, maxName}, {"request_id", s.RequestID, maxName}, {"firing", s.Firing, maxName}, {"caused_by", s.CausedBy, 2 * maxName},
 	} {
 		if err := short(f.name, f.text, f.most); err != nil {
 			return err

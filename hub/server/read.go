@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"hash/fnv"
+	"log/slog"
 	"net/http"
 	"slices"
 	"strings"
@@ -22,6 +23,25 @@ type Health struct {
 	Schema string `json:"schema"`
 	OK     bool   `json:"ok"`
 }
+
+// Ready is wf.ready/v1: whether requests are answered. Why not is not told: anyone may ask.
+type Ready struct {
+	Schema string `json:"schema"`
+	Ready  bool   `json:"ready"`
+}
+
+func (s *Server) ready(c *call) (any, error) {
+	c.w.Header().Set("Cache-Control", "no-store")
+	if s.Ready != nil {
+		if err := s.Ready(c.Context()); err != nil {
+			cmp.Or(s.Log, slog.New(slog.DiscardHandler)).Debug("not ready", "why", err)
+			return answer{http.StatusServiceUnavailable, Ready{"wf.ready/v1", false}}, nil
+		}
+	}
+	return Ready{"wf.ready/v1", true}, nil
+}
+
+func (s *Server) metrics(c *call) (any, error) { return s.mounted(c, s.Metrics) }
 
 // Info is wf.info/v1: what is at the other end, and what the asker may do there.
 type Info struct {

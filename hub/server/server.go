@@ -1,6 +1,8 @@
 package server
 
 import (
+	"context"
+	"log/slog"
 	"net/http"
 	"strings"
 
@@ -21,6 +23,7 @@ type Server struct {
 
 	Replay http.Handler // GET /v1/replay, a WebSocket
 	Events http.Handler // GET /v1/sessions/{id}/events
+	Hooks  http.Handler // POST /v1/hooks/{name}, which lets requests in by their signature; nil is none
 	Page   http.Handler // everything that is not the API; nil is nothing
 
 	Describe func() ([]byte, error) // GET /v1/openapi.json; nil is OpenAPI
@@ -30,6 +33,11 @@ type Server struct {
 
 	// NewCode makes a one-time code for a browser; nil where nothing listens for one.
 	NewCode func() (api.Code, error)
+
+	Metrics http.Handler // GET /metrics; nil is none
+	// Ready is nil where requests are answered, else why they are not, which only the log is told; nil is always.
+	Ready func(context.Context) error
+	Log   *slog.Logger // nil discards it
 }
 
 // A call is a request that is answered.
@@ -64,6 +72,8 @@ const anyOther = "*"
 // routes is the one table of the API; openapi.yaml describes each of them.
 var routes = []route{
 	{"GET", "/healthz", "", anyOther, health},
+	{"GET", "/readyz", "", anyOther, (*Server).ready},
+	{"GET", "/metrics", guard.Metrics, anyOther, (*Server).metrics},
 	{"GET", "/v1/openapi.json", "", anyOther, (*Server).openapi},
 	{"GET", "/v1/info", guard.Read, anyOther, (*Server).info},
 	{"POST", "/v1/codes", guard.Admin, anyOther, body(optional, (*Server).newCode)},
@@ -100,22 +110,39 @@ var routes = []route{
 	{"POST", "/v1/memories/change", guard.Run, "", toMemory(api.Service.ChangeMemories)},
 	{"POST", "/v1/memories/reindex", guard.Run, "", toMemory(reindex)},
 	{"GET", "/v1/blocks/{cid}", guard.Read, "payload", (*Server).block},
+	{"POST", protocol.WebhookPath + "{name}", "", anyOther, (*Server).hook},
 	{"GET", "/v1/replay", guard.Read, anyOther, (*Server).replay},
 	{"GET", "/v1/sessions/{id}/events", guard.Read, anyOther, (*Server).events},
 }
 
 // Public reports whether a request needs no credentials: the page and its parts, the
-// description of the API, and the sign of life. None of them shows anything of a run.
+// description of the API, and the signs of life. None of them shows anything of a run.
 func Public(r *http.Request) bool {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return false
 	}
 	switch p := r.URL.Path; p {
-	case "/healthz", "/v1/openapi.json":
+	case "/healthz", "/readyz", "/v1/openapi.json":
 		return true
+	case "/metrics":
+		return false
 	default:
 		return p != "/v1" && !strings.HasPrefix(p, "/v1/")
 	}
+}
+
+// Signed reports whether a request is let in by its signature: an event for a webhook.
+func Signed(r *http.Request) bool {
+	return r.Method == http.MethodPost && strings.HasPrefix(r.URL.Path, protocol.WebhookPath)
+}
+
+// hook hands an event to what takes it.
+func (s *Server) hook(c *call) (any, error) {
+	if s.Hooks == nil {
+		return nil, notFound(c.Request)
+	}
+	s.Hooks.ServeHTTP(c.w, c.Request)
+	return nil, nil
 }
 
 // ImportPath takes archives.

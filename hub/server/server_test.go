@@ -192,7 +192,7 @@ var blockCID, _ = protocol.ParseLink("bafkreigh2akiscaildcqabsyg3dfr6chu3fgpregi
 
 // ask makes a request of someone with scopes.
 func ask(s *shop, scopes []guard.Scope, method, target, body string, headers ...string) *httptest.ResponseRecorder {
-	server := &Server{Service: s, Feed: s, Name: "here", Version: "v"}
+	server := &Server{Service: s, Feed: s, Name: "here", Version: "v", Hooks: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})}
 	r := httptest.NewRequest(method, target, strings.NewReader(body))
 	if body == "" {
 		r = httptest.NewRequest(method, target, nil)
@@ -341,10 +341,10 @@ func TestEveryRouteWantsItsScope(t *testing.T) {
 		if w := ask(&shop{}, nil, r.method, target, ""); w.Code != 401 {
 			t.Errorf("%s %s of nobody: %d", r.method, r.path, w.Code)
 		}
-		for _, other := range append([]guard.Scope{guard.Answer, guard.Worker}, guard.AllScopes...) {
+		for _, other := range append([]guard.Scope{guard.Answer, guard.Worker, guard.Metrics}, guard.AllScopes...) {
 			s := &shop{}
 			w := ask(s, []guard.Scope{other}, r.method, target, "")
-			if refused := w.Code == 403; refused != !(other == r.scope || other == guard.Run && r.scope == guard.Answer) || refused && len(s.asked) > 0 {
+			if refused := w.Code == 403; refused != !(other == r.scope || other == guard.Run && r.scope == guard.Answer || other == guard.Admin && r.scope == guard.Metrics) || refused && len(s.asked) > 0 {
 				t.Errorf("%s %s with %s alone: %d, asked %v", r.method, r.path, other, w.Code, s.asked)
 			}
 		}
@@ -352,7 +352,7 @@ func TestEveryRouteWantsItsScope(t *testing.T) {
 			t.Errorf("%s %s is let in without credentials", r.method, r.path)
 		}
 	}
-	for target, open := range map[string]bool{"/": true, "/assets/app.js": true, "/healthz": true, "/v1/openapi.json": true, "/v1": false, "/v1/x": false} {
+	for target, open := range map[string]bool{"/": true, "/assets/app.js": true, "/healthz": true, "/readyz": true, "/metrics": false, "/v1/openapi.json": true, "/v1": false, "/v1/x": false} {
 		if Public(httptest.NewRequest(http.MethodGet, target, nil)) != open || Public(httptest.NewRequest(http.MethodPost, target, nil)) {
 			t.Errorf("%s: open is not %v", target, open)
 		}

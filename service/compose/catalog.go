@@ -12,12 +12,14 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"wf/agentkit/config"
 	"wf/api"
 	"wf/files"
 	"wf/protocol"
 	"wf/protocol/lazy"
+	"wf/roles"
 )
 
 // A Catalog is the directories whose workflows can be started through the API.
@@ -162,6 +164,29 @@ func (f Found) Served() error { return Untrusted(f.Waits, config.Serve, config.U
 // Scheduled is Served for the clock.
 func (f Found) Scheduled() error { return Untrusted(f.Waits, config.Schedule, config.Unconfined) }
 
+// Hooked is Served for events of other services.
+func (f Found) Hooked() error {
+	return Untrusted(f.Waits, config.Serve, config.Webhook, config.Unconfined)
+}
+
+// hookSecret is how many bytes the secret of a webhook has at least.
+const hookSecret = 16
+
+// HookSecrets are the values of the secrets of its webhook that are set, and long enough not to be guessed.
+func (f Found) HookSecrets() (out []string) {
+	for _, name := range f.Program.Workflow.Webhook.Secrets {
+		if value := strings.TrimRight(os.Getenv(name), "\r\n"); len(value) >= hookSecret {
+			out = append(out, value)
+		}
+	}
+	return out
+}
+
+// Hide takes the secrets that the workflow declares out of a text for the log.
+func (f Found) Hide(text string) string {
+	return roles.NewRedactor(roles.Secrets(os.Environ(), f.Program.Workflow.Secrets)).String(text)
+}
+
 // Entry is a workflow as the API lists it.
 func (f Found) Entry() api.Workflow {
 	out := api.Workflow{Name: f.Name, File: f.Path, Inputs: json.RawMessage(`{"type":"object"}`), Problem: f.Problem}
@@ -175,7 +200,18 @@ func (f Found) Entry() api.Workflow {
 	}
 	out.Description, out.Inputs = w.Description, inputSchema(w.Inputs)
 	if w.Schedule != nil {
-		out.Schedule = &w.Schedule.Cron
+		out.Schedule, out.Timezone, out.Overlap, out.CatchUp = &w.Schedule.Cron, w.Schedule.Timezone, w.Schedule.Overlap, w.Schedule.CatchUp
+		if next, err := w.Schedule.Next(time.Now()); err == nil && !next.IsZero() && f.Scheduled() == nil {
+			out.Next = new(next.UTC().Format(time.RFC3339))
+		}
+	}
+	if w.Webhook != nil {
+		out.Webhook = protocol.WebhookPath + w.Name
+		if err := f.Hooked(); err != nil && !out.Waits {
+			out.WebhookProblem = "it waits for trust: " + protocol.HintOf(err)
+		} else if len(f.HookSecrets()) == 0 {
+			out.WebhookProblem = "its secret is not set in the environment of wf serve"
+		}
 	}
 	return out
 }

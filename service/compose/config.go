@@ -284,13 +284,16 @@ func Providers(c *config.Loaded) []api.Provider {
 		{Name: "anthropic", Wire: config.WireAnthropic, BaseURL: cmp.Or(os.Getenv("ANTHROPIC_BASE_URL"), "https://api.anthropic.com"), KeyEnv: "ANTHROPIC_API_KEY"},
 		{Name: "openai", Wire: config.WireOpenAI, BaseURL: cmp.Or(os.Getenv("OPENAI_BASE_URL"), "https://api.openai.com/v1"), KeyEnv: "OPENAI_API_KEY"},
 	} {
-		if _, replaced := c.Providers[p.Name]; !replaced {
+		if by, replaced := c.Providers[p.Name]; !replaced || by.BuiltIn() {
 			p.KeySet = isSet(p.KeyEnv)
 			out = append(out, p)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Providers)) {
 		p := c.Providers[name]
+		if p.BuiltIn() {
+			continue
+		}
 		out = append(out, api.Provider{Name: name, Wire: p.Wire, BaseURL: p.BaseURL, KeyEnv: p.KeyEnv, KeySet: isSet(p.KeyEnv),
 			Context: p.Context, Engine: p.Engine, From: p.From, Blocked: c.Blocked(name)})
 	}

@@ -19,7 +19,7 @@ import (
 
 // memoryJournal is the journal of a memory in a store, as memory.Store wants it.
 type memoryJournal struct {
-	*cas.Memory
+	*cas.Chain
 	s     *cas.Store
 	scope string
 	warn  func(error)
@@ -44,7 +44,7 @@ func (j memoryJournal) Append(ctx context.Context, seq protocol.Seq, head protoc
 	for i, c := range changes {
 		drafts[i] = cas.Draft{Step: c.Step, Data: c.Data}
 	}
-	return j.Memory.Append(ctx, time.Now().UnixMicro(), cas.EventRef{Seq: seq, CID: head}, drafts)
+	return j.Chain.Append(ctx, time.Now().UnixMicro(), cas.EventRef{Seq: seq, CID: head}, drafts)
 }
 
 func (j memoryJournal) Text(ctx context.Context, l protocol.Link) (string, error) {

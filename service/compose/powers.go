@@ -17,6 +17,8 @@ import (
 // What a definition can do beyond the walls around it wants a person's word, once for each CID:
 //
 //	serve, schedule   a daemon starts it, and it runs commands, reaches the network or sends prompts elsewhere
+//	webhook           other services start it, whatever it does: an agent may have written the file
+//	notify            notifications about its runs go where it says; until then they do not, and the rest of it is as ever
 //	unconfined        a role says "sandbox: off" in a definition with an agent, under wf run and a daemon alike
 //
 // Who runs a file with wf run gives the word for the rest of it by that.
@@ -30,8 +32,14 @@ func powersOf(loaded *config.Loaded, p *lang.Program) []config.Power {
 			out = append(out, config.Schedule)
 		}
 	}
+	if p.Workflow.Webhook != nil {
+		out = append(out, config.Webhook)
+	}
 	if unconfined(p) {
 		out = append(out, config.Unconfined)
+	}
+	if len(p.Workflow.Notify) > 0 {
+		out = append(out, config.Notify)
 	}
 	return out
 }
@@ -179,6 +187,7 @@ func Untrusted(wanted []config.Grant, powers ...config.Power) error {
 		what := map[config.Power]string{
 			config.Serve:      "it waits for trust: a daemon starts it only once a person has looked at it",
 			config.Schedule:   "its schedule waits for trust: the clock starts it only once a person has looked at it",
+			config.Webhook:    "its webhook waits for trust: an event starts it only once a person has looked at it",
 			config.Unconfined: `it says "sandbox: off": whatever its agents write runs as you`,
 		}[x.Power]
 		name := x.File
@@ -210,6 +219,18 @@ func Acts(p *lang.Program) []string {
 		case x.Sandbox == protocol.SandboxOff:
 			out = append(out, x.path+x.Name+": any command that its model writes, without a sandbox")
 		}
+	}
+	return out
+}
+
+// actsBy is what a power lets a workflow do.
+func actsBy(power config.Power, p *lang.Program) []string {
+	if power != config.Notify {
+		return Acts(p)
+	}
+	var out []string
+	for _, s := range p.Workflow.Notify {
+		out = append(out, "notify "+s.Name+": "+config.Where(s))
 	}
 	return out
 }

@@ -10,6 +10,7 @@ import (
 	"wf/cas"
 	"wf/engine"
 	"wf/protocol"
+	"wf/service/notify"
 )
 
 // Refold holds what a store keeps of its runs and memories, so as not to read their whole journals each
@@ -23,6 +24,8 @@ func (u *Setup) Refold(ctx context.Context, s *cas.Store, r *cas.Report, drop bo
 		switch scope, isMemory := strings.CutPrefix(h.Name, protocol.MemoryHead("")); {
 		case isMemory:
 			found, err = u.refoldMemory(ctx, s, scope)
+		case strings.HasPrefix(h.Name, protocol.NotifyHead("")):
+			found, err = refoldSink(ctx, s, strings.TrimPrefix(h.Name, protocol.NotifyHead("")))
 		case strings.HasPrefix(h.Name, protocol.RunHead("")):
 			found, err = refoldRun(ctx, e, protocol.RunOf(h.Name))
 		}
@@ -70,6 +73,14 @@ func (u *Setup) refoldMemory(ctx context.Context, s *cas.Store, scope string) (*
 	return stateFinding(fmt.Sprintf("memory/%s/%d/state", scope, f.Seq), f.What, f.Journal, f.Kept, "--all"), nil
 }
 
+func refoldSink(ctx context.Context, s *cas.Store, name string) (*cas.Finding, error) {
+	seq, same, err := notify.Refold(ctx, s, name)
+	if same || err != nil {
+		return nil, err
+	}
+	return stateFinding(fmt.Sprintf("notify/%s/%d/state", name, seq), "the deliveries", "others", "differ from that", "--all"), nil
+}
+
 // stateFinding is a stored state that differs from its journal in what.
 func stateFinding(where, what, journal, stored, of string) *cas.Finding {
 	return &cas.Finding{Kind: "state", Where: where, Expected: what + " by the journal: " + journal, Actual: what + " as stored: " + stored,
@@ -77,7 +88,7 @@ func stateFinding(where, what, journal, stored, of string) *cas.Finding {
 }
 
 func dropState(ctx context.Context, s *cas.Store, e *engine.Engine, h cas.Head) error {
-	if strings.HasPrefix(h.Name, protocol.MemoryHead("")) {
+	if strings.HasPrefix(h.Name, protocol.MemoryHead("")) || strings.HasPrefix(h.Name, protocol.NotifyHead("")) {
 		return s.Commit(ctx, cas.Batch{Derived: []cas.Derived{{Key: h.Name}}})
 	}
 	return e.DropState(ctx, protocol.RunOf(h.Name))

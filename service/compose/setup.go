@@ -88,7 +88,7 @@ func (u *Setup) Engine(s *cas.Store, watch func(api.Update)) *engine.Engine {
 		Watch:   u.keepTasks(s, watch),
 		Price:   u.price,
 		Warn:    u.Warn,
-		Admit:   u.admit,
+		Admit:   func(c engine.Candidate) error { return u.admitTo(s, c) },
 		Pins:    u.Pins(s),
 
 		ConfineAll: u.confinesAll(),

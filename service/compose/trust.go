@@ -69,6 +69,8 @@ func (u *Setup) Trust(x Asked) error {
 var powerText = map[config.Power]string{
 	config.Serve:      "wf serve starts it when a client asks",
 	config.Schedule:   "wf serve starts it by the clock",
+	config.Webhook:    "wf serve starts it when another service sends a signed event",
+	config.Notify:     "notifications about runs go where it says",
 	config.Unconfined: "runs, as you, whatever its agents write (sandbox: off)",
 
 	config.StartServer:   "a server of tools",
@@ -167,7 +169,7 @@ func Ask(all []Weighed) (x Asked) {
 	for _, w := range all {
 		for _, p := range w.powers {
 			if !p.Trusted {
-				x = append(x, asked{p.Grant, Acts(w.program)})
+				x = append(x, asked{p.Grant, actsBy(p.Power, w.program)})
 			}
 		}
 		x.addWants(w.servers)

@@ -53,7 +53,7 @@ func (w walls) bare(c roles.Command) bool {
 }
 
 func policyOf(c roles.Command, grants sandbox.Grants) sandbox.Policy {
-	grants.Read = append(slices.Clip(grants.Read), c.Stdin.Name())
+	grants.Read = append(slices.Clip(grants.Read), c.Turn)
 	return sandbox.Policy{Workspace: c.Workspace, Dir: c.Dir, Network: c.Network, Hosts: c.Hosts, Met: c.Hit, Appeared: c.Appeared, Environ: c.Env, Stdin: c.Stdin,
 		Grants: grants, Grace: c.Grace}
 }

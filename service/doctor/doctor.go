@@ -38,6 +38,7 @@ func Examine(ctx context.Context, u *compose.Setup, clean bool, more ...api.Chec
 	out.Items = append(out.Items, checkGroups(ctx, u)...)
 	out.Items = append(out.Items, checkModels(u)...)
 	out.Items = append(out.Items, checkSandbox(u))
+	out.Items = append(out.Items, checkSinks(ctx, u)...)
 	out.Items = append(out.Items, checkGit()...)
 	out.Items = append(append(out.Items, checkPrivate(time.Now(), clean)), more...)
 	for _, c := range out.Items {
@@ -92,6 +93,7 @@ func checkModels(u *compose.Setup) []api.Checkup {
 		}
 		out = append(out, m)
 	}
+	out = append(out, checkLimits(loaded)...)
 	return append(out, checkPrices(loaded, time.Now()))
 }
 

@@ -89,7 +89,9 @@ func rowOf(h cas.Head, st *rules.State) api.Row {
 		row.Parent = new(string(p.Run) + ":" + p.Step)
 	}
 	for _, w := range st.Waiting() {
-		row.Waiting = append(row.Waiting, api.Waiting{Step: w.Step.String(), Kind: w.Kind, Question: w.Question.S, Choices: append([]protocol.Choice{}, w.Choices...), Shown: w.Shown})
+		x := engine.WaitingOf(w)
+		x.Choices = append([]protocol.Choice{}, w.Choices...)
+		row.Waiting = append(row.Waiting, x)
 	}
 	return row
 }

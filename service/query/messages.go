@@ -85,7 +85,7 @@ func command(ctx context.Context, e *engine.Engine, run protocol.RunID, role str
 		return err
 	}
 	if r, ok := st.Program().Workflow.RoleNamed(role); ok {
-		out.Command = &api.Command{Run: r.Run, Dir: r.Dir, Env: r.Env, EdgePrompt: h.Visit.EdgePrompt}
+		out.Command = &api.Command{Run: r.Run, Dir: r.Dir, Env: r.Env, Stdin: r.Stdin, EdgePrompt: h.Visit.EdgePrompt}
 	}
 	return nil
 }

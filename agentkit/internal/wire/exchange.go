@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"wf/agentkit/model"
+	"wf/agentkit/ratelimit"
 )
 
 // How long a server may be silent: before its answer begins, since reading a long prompt takes its
@@ -53,11 +54,34 @@ type Call struct {
 	Header map[string]string // see Post
 	Body   []byte
 	Idle   time.Duration // without a word from the server; 0 is DefaultIdle, and DefaultPause once the answer began
+
+	Account *ratelimit.Account // whose limits hold; nil has none
+	Most    int64              // tokens of the answer at most, 0 is not known
+	Used    func() int64       // tokens of prompt and answer, once it was read; negative is not known, as is nil
+	Clock   *model.Clock       // starts when the request may be sent; nil is none
 }
 
-// Do makes the request and reads its answer. It ends both after c.Idle. The error is ctx's as it is,
-// or a *model.Error.
+// Do makes the request, once the limits let it, and reads its answer. It ends both after c.Idle. The error is ctx's
+// as it is, or a *model.Error.
 func (c Call) Do(ctx context.Context, read func(context.Context, http.Header, io.Reader) error) error {
+	for {
+		a, err := c.ask(ctx)
+		if err != nil {
+			return err
+		}
+		if c.Clock != nil {
+			c.Clock.Start = time.Now()
+		}
+		result, err := c.exchange(ctx, a, read)
+		a.done(result)
+		if !a.stale(ctx, err) {
+			return err
+		}
+	}
+}
+
+// exchange is one attempt of Do.
+func (c Call) exchange(ctx context.Context, a *attempt, read func(context.Context, http.Header, io.Reader) error) (result ratelimit.Result, err error) {
 	name, idle, pause := c.Name, c.Idle, c.Idle
 	if idle <= 0 {
 		idle, pause = DefaultIdle, DefaultPause
@@ -67,27 +91,32 @@ func (c Call) Do(ctx context.Context, read func(context.Context, http.Header, io
 	silence := time.AfterFunc(idle, func() { stop(errSilent) })
 	defer silence.Stop()
 
-	res, err := Post(calling, c.URL, c.Body, c.Header)
+	result.Used = -1
+	res, err := a.post(calling, c.URL, c.Body, c.Header)
 	if err == nil {
 		defer res.Body.Close()
 		switch kind, _, _ := strings.Cut(res.Header.Get("Content-Type"), ";"); {
 		case res.StatusCode >= 300:
-			err = refusal(name, res)
+			refused := refusal(name, res)
+			result.Used, result.RetryAfter, err = 0, refused.RetryAfter, refused
 		case strings.TrimSpace(strings.ToLower(kind)) == "text/html":
-			err = page(name, res)
+			result.Used, err = 0, page(name, res)
 		default:
 			err = read(ctx, res.Header, &counted{r: res.Body, left: MaxResponse, alive: func() { idle = pause; silence.Reset(idle) }})
+			if err == nil && c.Used != nil {
+				result.Used = c.Used()
+			}
 		}
 	}
 	switch {
 	case err == nil:
-		return nil
+		return result, nil
 	case ctx.Err() != nil:
-		return ctx.Err()
+		return result, ctx.Err()
 	case errors.Is(context.Cause(calling), errSilent):
-		return &model.Error{Class: model.Timeout, Message: fmt.Sprintf("model %s: nothing was heard for %v", name, idle), Err: errSilent}
+		return result, &model.Error{Class: model.Timeout, Message: fmt.Sprintf("model %s: nothing was heard for %v", name, idle), Err: errSilent}
 	}
-	return model.AsError(name, err)
+	return result, model.AsError(name, err)
 }
 
 // Key names a request. With it in the header Idempotency-Key, net/http sends a POST again when

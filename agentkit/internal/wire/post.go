@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"wf/agentkit/model"
+	"wf/agentkit/ratelimit"
 	"wf/protocol"
 	"wf/roles"
 )
@@ -51,9 +52,27 @@ func Below(base *url.URL, path string) string {
 	return dir.ResolveReference(&url.URL{Path: path}).String()
 }
 
-// Post sends JSON to a URL. A header of the caller replaces the one that each request has; one
-// without a value is not sent. The response has any status, and its body is unread.
-func Post(ctx context.Context, to string, body []byte, header map[string]string) (*http.Response, error) {
+// Post sends JSON to a URL, once the limits of the account let it. A header of the caller replaces the one that each
+// request has; one without a value is not sent. The response has any status, and its body is unread; done is called
+// with how it ended.
+func (c Call) Post(ctx context.Context) (res *http.Response, done func(ratelimit.Result), err error) {
+	for {
+		a, err := c.ask(ctx)
+		if err != nil {
+			return nil, nil, err
+		}
+		res, err := a.post(ctx, c.URL, c.Body, c.Header)
+		if err == nil {
+			return res, a.done, nil
+		}
+		if a.done(ratelimit.Result{Used: -1}); !a.stale(ctx, err) {
+			return nil, nil, err
+		}
+	}
+}
+
+// request is the request that is sent.
+func request(ctx context.Context, to string, body []byte, header map[string]string) (*http.Request, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, to, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
@@ -67,7 +86,7 @@ func Post(ctx context.Context, to string, body []byte, header map[string]string)
 			req.Header.Set(name, value)
 		}
 	}
-	return Client.Do(req)
+	return req, nil
 }
 
 // Bearer is the header Authorization for a key, "" for none.

@@ -40,6 +40,9 @@ func (t *Terminal) Ask(ctx context.Context, v *api.Run, record func(context.Cont
 		for i, c := range w.Choices {
 			fmt.Fprintf(t.Err, "  %d  %s\n", i+1, c.Label)
 		}
+		if text := render.Asking(w); text != "" {
+			fmt.Fprintf(t.Err, "  %s\n", t.Err.Dim(text))
+		}
 		if w.Kind == protocol.WaitApproval {
 			fmt.Fprintf(t.Err, "  %s\n", t.Err.Dim("a reason goes behind: deny use the test database"))
 		}

@@ -190,6 +190,10 @@ func (t *Transcript) happened(e *protocol.Entry, step string, d protocol.Data) {
 		}
 	case protocol.TimerFired:
 		t.answered(step)
+	case protocol.Reminded:
+		t.note(e, false, "%s still waits for an answer", step)
+	case protocol.Escalated:
+		t.note(e, false, "%s was not answered in time: asked of %s", step, cmp.Or(strings.Join(d.Assignees, ", "), "everyone again"))
 	case protocol.MessageIn:
 		t.add(&Item{Kind: You, Seq: e.Seq, Text: plain.Text(d.Text.S), Source: t.foreign(d.Source)})
 	case protocol.Approval:
@@ -206,6 +210,8 @@ func (t *Transcript) happened(e *protocol.Entry, step string, d protocol.Data) {
 		t.note(e, !t.Interrupted, "suspended (%s): %s", d.Reason, d.Detail.S)
 	case protocol.ResumedBy:
 		t.Status = protocol.Running
+	case protocol.Held:
+		t.note(e, false, "held: %s", d)
 	case protocol.LimitReached:
 		t.note(e, true, "limit %s reached: %d of %d", d.Limit, d.Value, d.Max)
 	case protocol.CompactionAsked:

@@ -32,8 +32,11 @@ var flagValues = map[string][]string{
 	"color":   {"auto", "always", "never"},
 	"context": {"conversation", "task", "fresh"},
 	"form":    {"ascii", "svg", "mermaid"},
+	"log":     {"text", "json"},
 	"limit":   {"steps=", "tokens=", "cost_usd=", "duration="},
 	"status":  Statuses,
+
+	"log-level": {"debug", "info", "warn", "error"},
 }
 
 // flagFiles are the endings of the files that flags name, "" is any file and "/" a directory.

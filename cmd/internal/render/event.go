@@ -44,6 +44,10 @@ func Event(d protocol.Data) string {
 			text += "  [sandbox " + OneLine(wall, 400)
 		}
 		return both(text, d.Appeared.String())
+	case protocol.Held:
+		return "held: " + d.String()
+	case protocol.Released:
+		return "goes on after " + Span(time.Duration(d.MS)*time.Millisecond)
 	case protocol.Usage:
 		return tokens(d)
 	case protocol.AttemptFailed:
@@ -65,6 +69,9 @@ func Event(d protocol.Data) string {
 		if d.Due > 0 {
 			text += ", until " + clock(d.Due)
 		}
+		if len(d.Assignees) > 0 {
+			text += ", asked of " + OneLine(strings.Join(d.Assignees, ", "), 160)
+		}
 		return text
 	case protocol.Answered:
 		return "answered by " + cmp.Or(d.By, "someone") + ": " + strings.TrimSpace(d.Choice+" "+OneLine(d.Text.S, 100))
@@ -72,6 +79,14 @@ func Event(d protocol.Data) string {
 		return "message from " + d.Source + ": " + OneLine(d.Text.S, 100)
 	case protocol.TimerFired:
 		return "timer fired"
+	case protocol.Reminded:
+		return fmt.Sprintf("reminder %d", d.N)
+	case protocol.Escalated:
+		text := "escalated"
+		if len(d.Assignees) > 0 {
+			text += " to " + OneLine(strings.Join(d.Assignees, ", "), 160)
+		}
+		return text + ", until " + clock(d.Due)
 	case protocol.Approval:
 		return d.Decision + " " + d.Tool + " by " + cmp.Or(d.By, "policy")
 	case protocol.SandboxTier:

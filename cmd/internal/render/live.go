@@ -109,8 +109,10 @@ func (l *live) Notice(n api.Update) {
 		if !protocol.IsTaskControl(d.Name) {
 			s.tail = d.Name + " " + OneLine(d.Args.S, 60)
 		}
-	case protocol.TaskStarted, protocol.TaskStateUpdated:
+	case protocol.TaskStarted, protocol.TaskStateUpdated, protocol.Held:
 		s.tail = Event(d)
+	case protocol.Released:
+		s.tail = ""
 	case protocol.ToolResult:
 		l.appeared(n.Step, d.Appeared)
 	case protocol.SandboxTier:
@@ -127,7 +129,7 @@ func (l *live) Notice(n api.Update) {
 		s.tail = ""
 	case protocol.QueuedFor:
 		l.draw(l.row(l.w.Yellow("○"), "", Event(d)+"; Ctrl-C leaves the queue"))
-	case protocol.SuspendedBy, protocol.LimitReached, protocol.ModelFallback, protocol.CancelledBy, protocol.ResumedBy:
+	case protocol.Reminded, protocol.Escalated, protocol.SuspendedBy, protocol.LimitReached, protocol.ModelFallback, protocol.CancelledBy, protocol.ResumedBy:
 		l.draw(l.row(l.w.Yellow("!"), n.Step, Event(n.Data)))
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
+	"time"
 
 	"wf/api"
 	"wf/protocol"
@@ -29,7 +30,43 @@ func (p *Printer) showQuestion(w api.Waiting) error {
 		}
 		fmt.Fprintf(p.Out, "  %s %s  %s\n", mark, p.Out.Bold(c.Value), c.Label)
 	}
+	if text := Asking(w); text != "" {
+		fmt.Fprintf(p.Out, "    %s\n", p.Out.Dim(text))
+	}
 	return p.showForm(string(w.Form))
+}
+
+// Asking says until when a question is to be answered, what happens then, and who is asked; "" where there is
+// nothing to say.
+func Asking(w api.Waiting) string {
+	var parts []string
+	if at, err := time.Parse(time.RFC3339, deref(w.Due)); err == nil && w.Kind != protocol.WaitTimer {
+		until := "answers until "
+		if at.Before(time.Now()) { // no process has driven the run since
+			until = "the time to answer was over at "
+		}
+		parts = append(parts, until+clock(at.UnixMicro()))
+		switch w.OnTimeout {
+		case "":
+		case "fail":
+			parts = append(parts, "then it fails")
+		case "escalate":
+			parts = append(parts, "then it is escalated")
+		default:
+			parts = append(parts, "then "+Visible(w.OnTimeout))
+		}
+	}
+	if len(w.Assignees) > 0 {
+		parts = append(parts, "asked of "+Visible(strings.Join(w.Assignees, ", ")))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func deref(t *api.Time) string {
+	if t == nil {
+		return ""
+	}
+	return *t
 }
 
 // AboutField is what a field takes, in a few words.

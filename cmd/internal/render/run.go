@@ -30,6 +30,9 @@ func (p *Printer) ShowRun(v *api.Run) error {
 		row("origin", "from elsewhere: no process goes on with it before wf store adopt "+string(v.ID))
 	}
 	row("started", v.Started+" by "+cmp.Or(v.Info.CreatedBy, "someone"))
+	if v.Info.Trigger != nil {
+		row("by", v.Info.Trigger.String())
+	}
 	if v.Info.ForkedFrom != nil {
 		row("forked from", ShortOf(v.Info.ForkedFrom))
 	}
@@ -37,6 +40,9 @@ func (p *Printer) ShowRun(v *api.Run) error {
 	row("workspace", v.Info.Workspace)
 	if parent := v.Info.Parent; parent != nil {
 		row("parent", string(parent.Run)+":"+parent.Step)
+	}
+	if by := v.Info.CausedBy; by != nil {
+		row("caused by", fmt.Sprintf("a notification about run %s, event %d", by.Run, by.Seq))
 	}
 	row("tags", strings.Join(v.Info.Tags, ", "))
 	row("inputs", string(v.Info.Inputs))

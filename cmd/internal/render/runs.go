@@ -67,7 +67,11 @@ func rowNote(r api.Row) string {
 	if w.Question == "" {
 		return "waits for a " + string(w.Kind)
 	}
-	return `asks: "` + OneLine(w.Question, 50) + `"`
+	text := `asks: "` + OneLine(w.Question, 50) + `"`
+	if asking := Asking(w); asking != "" {
+		text += ", " + asking
+	}
+	return text
 }
 
 // shortUsage is the tokens of a run: all of them, and which part of the prompts was cached.

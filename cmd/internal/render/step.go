@@ -33,6 +33,9 @@ func (p *Printer) ShowStep(s *api.Step) error {
 			fmt.Fprintf(p.Out, "  %s %s\n", p.Out.Yellow(fmt.Sprintf("attempt %d failed:", t.Attempt)), Visible(why(t.Error)))
 		}
 	}
+	if s.Held != "" {
+		fmt.Fprintf(p.Out, "  %s %s\n", p.Out.Yellow("held:"), Visible(s.Held))
+	}
 	if s.CutOff {
 		fmt.Fprintf(p.Out, "  %s\n", p.Out.Yellow(cutOff))
 	}
@@ -101,7 +104,18 @@ func (p *Printer) commandLines(step string, c *api.Command) error {
 		row("env", v.Name+"="+v.Value)
 	}
 	row("edge prompt", c.EdgePrompt)
-	row("stdin", "its turn, wf.turn/v1: the inputs, what happened before, and the messages that an agent in its place would be sent; -o json shows those")
+	const turn = "its turn, wf.turn/v1: the inputs, what happened before, and the messages that an agent in its place would be sent; -o json shows those"
+	switch {
+	case c.Stdin == nil:
+		row("stdin", turn)
+	case c.Stdin.File != "":
+		row("stdin", "the file "+c.Stdin.File)
+	default:
+		row("stdin", c.Stdin.Text)
+	}
+	if c.Stdin != nil {
+		row("WF_TURN", turn)
+	}
 	return Table(p.Out, rows)
 }
 

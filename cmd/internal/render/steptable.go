@@ -52,8 +52,11 @@ func (p *Printer) stepRow(s *api.Step) []string {
 	if n := failures(s); n > 0 && s.Status != string(protocol.StepFailed) {
 		note = fmt.Sprintf("(after %s) %s", protocol.Plural(n, "failed attempt"), note)
 	}
-	if s.Queue != nil {
+	switch {
+	case s.Queue != nil:
 		note = Queued(s.Queue)
+	case s.Held != "":
+		note = "held: " + s.Held
 	}
 	if s.CutOff {
 		note = "(cut off) " + note
@@ -71,6 +74,9 @@ func (p *Printer) foldedRows(fan []*api.Step) [][]string {
 	odd := 0
 	for _, s := range fan {
 		how := s.Status
+		if s.Held != "" {
+			how = "held"
+		}
 		if r := result(s); strings.HasPrefix(r, "exit ") && r != "exit 0" {
 			how = r
 		}
@@ -82,7 +88,7 @@ func (p *Printer) foldedRows(fan []*api.Step) [][]string {
 		if worst == string(protocol.StepOK) || s.Status == string(protocol.StepFailed) {
 			worst = s.Status
 		}
-		if s.Status == "running" {
+		if s.Status == "running" { // held or not
 			continue
 		}
 		if odd++; odd <= oddMax {

@@ -45,6 +45,7 @@ func (q *Queue) lapse(now time.Time) {
 		next := *j
 		next.putBack(j.Until, 0, "lapsed")
 		q.swap(j, &next)
+		q.lapsed.Add(1)
 		lapsed = true
 	}
 	if lapsed {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -28,7 +29,12 @@ type Queue struct {
 	wake   chan struct{}
 	timer  *time.Timer
 	closed bool
+
+	lapsed atomic.Int64
 }
+
+// Lapsed is how many leases have ended by themselves since the queue was opened.
+func (q *Queue) Lapsed() int64 { return q.lapsed.Load() }
 
 // A job is an entry with what only the queue needs to know.
 type job struct {

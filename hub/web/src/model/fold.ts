@@ -2,6 +2,7 @@
 // (records, prices); this is what the page needs to replay.
 
 import type {Choice, Status, StepView, Via, WaitKind} from "./service.ts";
+import {plural} from "./text.ts";
 import {cidOf, textOf, type Entry, type Text} from "./wire.ts";
 
 export type StepStatus = StepView["status"];
@@ -27,6 +28,7 @@ export interface Question {
   choices: Choice[];
   form: Text; // JSON Schema
   due: number; // unix milliseconds, 0 is never
+  assignees: string[]; // whose answers count; none is anyone
   since: number;
   shown: string; // digest of the tool call that the question shows
 }
@@ -52,6 +54,20 @@ export interface Step {
   toolCalls: number;
   usage: Usage;
   said: Text; // its newest text
+  held: string; // what keeps it back while it is held by the limits of a provider, "" while it is not
+}
+
+/** What holds a step, in words. */
+export function heldBy(d: Record<string, unknown>): string {
+  const of = `of the provider ${textOf(d["provider"])}`;
+  const n = num(d["max"]);
+  switch (textOf(d["limit"])) {
+    case "requests": return `waits for the limit of ${plural(n, "request")} a minute ${of}`;
+    case "tokens": return `waits for the limit of ${plural(n, "token")} a minute ${of}`;
+    case "in_flight": return `waits for the limit of ${plural(n, "request")} at once ${of}`;
+    case "retry_after": return `waits, since the provider ${textOf(d["provider"])} asked to`;
+  }
+  return `waits for the provider ${textOf(d["provider"])}`;
 }
 
 /** How long a step took, or goes on already; NaN where that is not known. */
@@ -170,6 +186,7 @@ export class State {
   /** Moves a step to another status. */
   move(s: Step, status: StepStatus): void {
     s.status = status;
+    s.held = "";
     if (status === "running" || status === "retrying" || status === "queued") this.busy.add(s.id);
     else this.busy.delete(s.id);
   }
@@ -248,7 +265,7 @@ const num = (v: unknown): number => (typeof v === "number" ? v : 0);
 const millis = (us: unknown): number => num(us) / 1000;
 
 // Most events are these, and none of them changes where the run stands.
-const quiet = new Set(["prompt", "correction", "thinking", "text", "tool_call", "tool_result", "usage", "sandbox", "message"]);
+const quiet = new Set(["held", "released", "prompt", "correction", "thinking", "text", "tool_call", "tool_result", "usage", "sandbox", "message"]);
 
 // What each type of event does. An event of a step that is not known changes nothing.
 const folds: Record<string, (r: State, e: Entry, s: Step | undefined) => void> = {
@@ -264,7 +281,7 @@ const folds: Record<string, (r: State, e: Entry, s: Step | undefined) => void> =
         id: e.step, role: textOf(d["role"]), visit: num(d["visit"]), item: item ? num(item.index) : null,
         edge: num(d["edge"]), via: textOf(d["via"]) as Via, prompt: d["edgePrompt"] as Text, resumes: cidOf(d["resumes"]),
         status: "running", record: null, attempt: 1, failures: [], first: e.seq, last: e.seq, lastAt: e.at,
-        spans: [], ms: 0, toolCalls: 0, usage: {calls: 0, input: 0, cached: 0, output: 0}, said: "",
+        spans: [], ms: 0, toolCalls: 0, usage: {calls: 0, input: 0, cached: 0, output: 0}, said: "", held: "",
       };
       r.enter(s);
     }
@@ -282,6 +299,18 @@ const folds: Record<string, (r: State, e: Entry, s: Step | undefined) => void> =
 
   tool_call(_r, _e, s) {
     if (s) s.toolCalls++;
+  },
+
+  held(_r, e, s) {
+    if (s?.status !== "running") return;
+    s.held = heldBy(e.data);
+    open(s, e.at, "wait");
+  },
+
+  released(_r, e, s) {
+    if (!s?.held) return;
+    s.held = "";
+    open(s, e.at, "work");
   },
 
   usage(r, e, s) {
@@ -317,9 +346,15 @@ const folds: Record<string, (r: State, e: Entry, s: Step | undefined) => void> =
     r.waiting.set(s.id, {
       step: s.id, kind: textOf(d["kind"]) as WaitKind, question: d["question"] as Text, choices: (d["choices"] as Choice[] | null) ?? [],
       form: d["form"] as Text, due: millis(d["due"]), since: e.at, shown: textOf(d["shown"]),
+      assignees: (d["assignees"] as string[] | null) ?? [],
     });
     r.move(s, "waiting");
     open(s, e.at, "wait");
+  },
+
+  escalated(r, e, s) {
+    const q = s && r.waiting.get(s.id);
+    if (q) r.waiting.set(s.id, {...q, due: millis(e.data["due"]), assignees: (e.data["assignees"] as string[] | null) ?? []});
   },
 
   answered: unpark,

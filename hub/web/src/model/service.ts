@@ -102,6 +102,13 @@ export interface CancelRequest {
   reason?: string;
 }
 
+/** The notification that a run was started by. */
+export interface CausedBy {
+  run: string; // That it was about.
+  seq: number; // Of the event.
+  depth: number; // 1 where that run was not caused by one itself.
+}
+
 /** Changes of memories that are there. */
 export interface ChangeMemoriesRequest {
   scope?: string;
@@ -138,6 +145,7 @@ export interface Command {
   run: string;
   dir: string;
   env: Array<NamedTemplate> | null;
+  stdin?: Stdin; // What it reads in place of its turn.
   edge_prompt: string;
 }
 
@@ -480,6 +488,12 @@ export interface Queued {
   why?: string; // Code of what ended the last lease.
 }
 
+/** wf.ready/v1: whether requests are answered. Why not is not told: anyone may ask. */
+export interface Ready {
+  schema: "wf.ready/v1";
+  ready: boolean;
+}
+
 /** Recall asks a memory. A text, tags or both are wanted. */
 export interface RecallRequest {
   scope?: string;
@@ -615,6 +629,8 @@ export interface RunInfo {
   parent: ParentRun | null;
   forked_from: CID | null; // The newest event that both runs share.
   inputs: Record<string, unknown>;
+  trigger?: Trigger; // What began it; left out where a person or a client did.
+  caused_by?: CausedBy; // The notification that started the run.
 }
 
 /** A run in a list of runs. */
@@ -673,7 +689,7 @@ export interface Runs {
 }
 
 /** Something that credentials allow. */
-export type Scope = "read" | "run" | "answer" | "admin" | "agent";
+export type Scope = "read" | "run" | "answer" | "admin" | "metrics" | "agent";
 
 /** Where what an earlier request had ends within a prompt. */
 export interface Seam {
@@ -696,9 +712,11 @@ export interface StartRequest {
   created_by?: string;
   target_user?: string;
   request_id?: string; // The same id starts nothing twice.
+  firing?: string; // A minute at which the schedule of the workflow is due, in RFC 3339: the run is that of the firing, whose request id it has, and is started once. It takes no inputs.
   models?: Record<string, Models>; // By role, "" is every role.
   context?: "" | "conversation" | "task" | "fresh"; // How agents see their past: conversation, task, fresh; "" is as their roles say.
   allow_secret_inputs?: Array<string>; // Inputs that may hold a secret, which then is stored, shown and sent. Without it such inputs are refused.
+  caused_by?: string; // The notification that starts the run, as the header wf-caused-by of a webhook and the variable WF_CAUSED_BY of a command say it: RUN:SEQ:DEPTH.
 }
 
 /** wf.started/v1. */
@@ -711,6 +729,12 @@ export interface Started {
 
 /** The state of a run. */
 export type Status = "queued" | "running" | "waiting" | "suspended" | "done" | "failed" | "cancelled";
+
+/** What a command reads: the text, or, where File is set, that file. */
+export interface Stdin {
+  text?: string; // Template.
+  file?: string; // Template of a path, relative to where the command works.
+}
 
 /** A visit with the run that it is of: wf.step/v1. */
 export interface Step {
@@ -739,6 +763,7 @@ export interface Step {
   ms: number;
   workspace: GitState | null;
   child?: string; // The run of a sub-workflow.
+  held?: string; // Held says what keeps a visit back that runs, and waits for the limits of a provider.
   compactions?: Array<Compaction>; // In order; each took the place of what was read before it.
   corrections?: Array<string>; // Why answers did not fit the declared output, one for each that the model was sent.
   queue?: QueuePlace; // Set while the step waits for a slot of the concurrency group of its role.
@@ -780,6 +805,7 @@ export interface StepView {
   ms: number;
   workspace: GitState | null;
   child?: string; // The run of a sub-workflow.
+  held?: string; // Held says what keeps a visit back that runs, and waits for the limits of a provider.
   compactions?: Array<Compaction>; // In order; each took the place of what was read before it.
   corrections?: Array<string>; // Why answers did not fit the declared output, one for each that the model was sent.
   queue?: QueuePlace; // Set while the step waits for a slot of the concurrency group of its role.
@@ -854,6 +880,13 @@ export interface Tried {
   terms: Array<Term>;
 }
 
+/** What began a run that neither a person nor a client asked for. */
+export interface Trigger {
+  kind: string; // TriggerSchedule, or the kind of a webhook.
+  name: string; // Of the workflow whose schedule or webhook it is.
+  delivery?: string; // The minute of a firing in RFC 3339, or what the sender of an event calls its delivery. The latter is not signed at GitHub, and tells nothing apart.
+}
+
 /** The sum of model calls, in tokens; what no provider reported is null. */
 export interface Usage {
   calls: number;
@@ -887,8 +920,12 @@ export interface Waiting {
   question: string; // For a signal, its name.
   choices: Array<Choice> | null;
   form?: Record<string, unknown>; // JSON Schema of the fields to fill in.
-  due: Time | null; // Of a timer.
+  due: Time | null; // Of a timer, and of a question that is to be answered by then.
   shown?: string; // The digest of the tool call that question shows. Choices are allow, allow_run (exactly this call, until the run ends; not always offered) and deny, whose text is the reason.
+  on_timeout?: string; // What happens then to a question: the value of a choice, fail or escalate.
+  remind?: Array<Time>; // When it is called to mind.
+  assignees?: Array<string>; // The names whose authenticated answers count; none is anyone.
+  escalated?: number; // How often it was put to further people.
 }
 
 /** A way that a run took. */
@@ -913,6 +950,12 @@ export interface Workflow {
   file: string; // Path, as it is recorded with its runs.
   inputs: Record<string, unknown>; // JSON Schema of the inputs, an object.
   schedule: string | null; // Cron expression, or null.
+  timezone?: string; // Of the schedule; left out it is UTC.
+  overlap?: string; // Of the schedule: skip or queue; left out it is allow.
+  catch_up?: string; // Of the schedule: all or none; left out it is last.
+  next?: Time; // When the clock starts it next.
+  webhook?: string; // The path that takes its events, as in /v1/hooks/NAME.
+  webhook_problem?: string; // Why its webhook takes no events yet.
   problem: string; // Why it cannot be started, "" if it can.
   definition?: CID; // Of a valid one.
   waits_for_trust?: boolean; // Waits: it is started neither by a client nor by the clock before a person trusts it on that machine, with wf trust.

@@ -31,6 +31,7 @@ function questionOf(w: Waiting): Question {
   return {
     step: w.step, kind: w.kind, question: w.question, choices: w.choices ?? [], form: w.form ? JSON.stringify(w.form) : "",
     due: w.due ? Date.parse(w.due) : 0, since: 0, shown: w.shown ?? "",
+    assignees: w.assignees ?? [],
   };
 }
 
@@ -43,8 +44,8 @@ export function stepOf(v: StepView, seq: number): Step {
     id: v.id, role: v.role, visit: v.visit, item: v.item ?? null, edge: v.edge, via: v.via, prompt: v.edge_prompt, resumes: v.resumes,
     status: v.status, record: v.cid, attempt: newest?.attempt ?? 1,
     failures: v.attempts.flatMap((a) => (a.error ? [{attempt: a.attempt, code: a.error.code, message: a.error.message}] : [])),
-    first: v.began ?? 0, last: v.ended ?? seq, lastAt: from, spans: open ? [{from, to: null, kind: v.status === "waiting" ? "wait" : "work"}] : [],
-    ms: v.ms, toolCalls: v.tool_calls, usage: sums(v.usage), said: v.text,
+    first: v.began ?? 0, last: v.ended ?? seq, lastAt: from, spans: open ? [{from, to: null, kind: v.status === "waiting" || v.held ? "wait" : "work"}] : [],
+    ms: v.ms, toolCalls: v.tool_calls, usage: sums(v.usage), said: v.text, held: v.held ?? "",
   };
 }
 

@@ -3,7 +3,7 @@
 import type {ComponentChildren} from "preact";
 import {useEffect, useLayoutEffect, useRef, useState} from "preact/hooks";
 import {appeared} from "../model/appeared.ts";
-import type {Step} from "../model/fold.ts";
+import {heldBy, type Step} from "../model/fold.ts";
 import {clock, day, headline, plain, shown, span, tokens, value} from "../model/text.ts";
 import {textOf, type Entry, type Text} from "../model/wire.ts";
 import {api} from "../net/api.ts";
@@ -19,7 +19,7 @@ interface Turn {
 
 const shownTypes = new Set([
   "thinking", "text", "tool_call", "tool_result", "attempt_failed", "waiting", "answered", "approval", "message", "model_fallback", "correction", "compacted",
-  "timer_fired", "limit_reached", "task_started", "task_state_updated", "task_waiting", "task_completed", "memory_changed", "sandbox", "step_started",
+  "timer_fired", "reminded", "escalated", "limit_reached", "held", "task_started", "task_state_updated", "task_waiting", "task_completed", "memory_changed", "sandbox", "step_started",
 ]);
 const pageSize = 100;
 
@@ -153,6 +153,12 @@ function TurnOf({t: {e, answer}}: {t: Turn}) {
       return <div class="turn">{when}<div class="box"><div class="cap"><b>message</b><span>from {textOf(d["source"])}</span></div><Long text={d["text"] as Text} /></div></div>;
     case "correction":
       return <div class="turn">{when}<Fold bad summary={<><b>does not fit the declared output</b> {headline(textOf(d["reasons"]), 80)}</>}><Long text={d["reasons"] as Text} /></Fold></div>;
+    case "reminded":
+      return note("it still waits: a reminder");
+    case "escalated":
+      return note(`not answered in time: asked of ${(d["assignees"] as string[] | null)?.join(", ") || "everyone again"}`);
+    case "held":
+      return note(heldBy(d));
     case "approval":
       return note(`${textOf(d["tool"])}: ${textOf(d["decision"])} by ${textOf(d["by"])}`);
     case "model_fallback":

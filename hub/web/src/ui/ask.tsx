@@ -15,6 +15,9 @@ const asks: Record<string, string> = {
   question: "asks", choice: "asks", approval: "wants to do this", signal: "waits for a signal", timer: "waits for its time", task: "asks about its task",
 };
 
+// What happens without an answer, where it is no choice.
+const after: Record<string, string> = {fail: "it fails", escalate: "it is escalated"};
+
 export function Ask({run, question: q, told, choose}: {run: string; question: Question; told: Waiting | undefined; choose: (step: string) => void}) {
   const [text, setText] = useState("");
   const [typed, setTyped] = useState<Record<string, string>>({});
@@ -53,7 +56,8 @@ export function Ask({run, question: q, told, choose}: {run: string; question: Qu
         <Status of="waiting" bare />
         <button type="button" class="btn quiet tight" title="Show this step" onClick={() => choose(q.step)}><strong>{q.step}</strong></button>
         <span>{asks[q.kind] ?? "waits"}</span>
-        {q.due ? <span class="dim">until {day(q.due)}</span> : null}
+        {q.due ? <span class="dim">until {day(q.due)}{told?.on_timeout ? `, then ${after[told.on_timeout] ?? told.on_timeout}` : ""}</span> : null}
+        {q.assignees.length ? <span class="dim">asked of {plain(q.assignees.join(", "))}</span> : null}
       </div>
       {asked ? <Scroll text={asked} label="the question" /> : null}
       {q.kind === "timer" || !may("answer") ? null : (

@@ -1,6 +1,7 @@
 // The journal, as it is. Only the rows in sight are drawn.
 
 import {useEffect, useMemo, useRef, useState} from "preact/hooks";
+import {heldBy} from "../model/fold.ts";
 import {clock, headline, plain, plural, tokens} from "../model/text.ts";
 import {textOf, type Entry} from "../model/wire.ts";
 import type {Run} from "../state/run.ts";
@@ -150,6 +151,8 @@ function gist(e: Entry): string {
     case "step_completed": return `${t("status") || "ok"}, ${String(d["ms"] ?? 0)} ms`;
     case "attempt_failed": return headline(textOf((d["error"] as Record<string, unknown> | null)?.["message"]));
     case "prompt": return plain(t("model"));
+    case "held": return plain(heldBy(d));
+    case "released": return `after ${String(d["ms"] ?? 0)} ms`;
     case "limit_reached": return `${t("limit")} ${String(d["value"])} of ${String(d["max"])}`;
   }
   if (e.type === "text") return headline(t("content").replace(/^\s*---\s*\n/, ""));

@@ -38,6 +38,7 @@ export function Job({run}: {run: Run}) {
           ["Created", day(Date.parse(v.started))],
           ["Updated", day(Date.parse(v.updated))],
           ["Created by", plain(i.created_by)],
+          ["Begun by", i.trigger ? plain(`${i.trigger.kind === "schedule" ? "the schedule" : `the webhook (${i.trigger.kind})`} of ${i.trigger.name}${i.trigger.delivery ? `, ${i.trigger.delivery}` : ""}`) : ""],
           ["For", plain(i.target_user)],
           ["Request", plain(i.request_id), true],
           ["Workflow", plain(v.workflow)],

@@ -14,6 +14,7 @@ export function StepHead({run, step: s, prompt}: {run: Run; step: Step; prompt?:
         <h3>{s.id}</h3>
         <Status of={run.statusOf(s)} />
         <span class="dim">{span(took(s, run.at))}</span>
+        {s.held ? <span class="dim">{s.held}</span> : null}
         {s.attempt > 1 ? <span class="dim">try {s.attempt}</span> : null}
         {s.toolCalls ? <span class="dim">{plural(s.toolCalls, "tool call")}</span> : null}
         {u.calls ? <span class="dim">{tokens(u.input)} in · {share(u.cached, u.input)} cached · {tokens(u.output)} out</span> : null}

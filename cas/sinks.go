@@ -1,0 +1,52 @@
+package cas
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"path/filepath"
+
+	"wf/files"
+	"wf/protocol"
+)
+
+// Sink gives the journal of a sink of notifications, under the head notify/<name>, which begins with its first
+// Append. Names are as the scopes of memories.
+func (s *Store) Sink(name string) (*Chain, error) {
+	if err := checkScope(name, "name of a sink"); err != nil {
+		return nil, err
+	}
+	return &Chain{s, protocol.NotifyHead(name), "notifications to " + name}, nil
+}
+
+// Sinks lists the sinks that have a journal, by name.
+func (s *Store) Sinks(ctx context.Context) ([]string, error) {
+	return s.named(ctx, protocol.NotifyHead(""))
+}
+
+// LockSink makes this process the only one that delivers to a sink, until unlock is called or the process ends,
+// however it ends; ok is false where another one is.
+func (s *Store) LockSink(name string) (unlockSink func() error, ok bool, err error) {
+	sum := sha256.Sum256([]byte(name)) // a name may be too long for one of a file
+	path := filepath.Join(s.gate.dir, dirRuns, ".notify-"+hex.EncodeToString(sum[:12]))
+	if err := files.MakeDir(filepath.Dir(path)); err != nil {
+		return nil, false, fmt.Errorf("lock the sink %s: %w", name, classify(err))
+	}
+	f, err := openLock(path, false)
+	if err != nil {
+		return nil, false, fmt.Errorf("lock the sink %s: %w", name, classify(err))
+	}
+	ok, err = tryLock(f)
+	if err != nil || !ok {
+		_ = f.Close() // it holds nothing
+		if err != nil {
+			err = fmt.Errorf("lock the sink %s: %w", name, classify(err))
+		}
+		return nil, false, err
+	}
+	return func() error {
+		unlock(f)
+		return f.Close()
+	}, true, nil
+}

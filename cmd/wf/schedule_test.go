@@ -1,0 +1,104 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"wf/protocol"
+)
+
+// Two daemons start a firing that was missed once, and none while its run is open, whatever they remember.
+func TestTwoDaemonsStartAFiringOnce(t *testing.T) {
+	dir := t.TempDir()
+	past := time.Now().UTC().Add(-30 * time.Minute) // so that none comes due meanwhile
+	write(t, dir, "tick.yaml", fmt.Sprintf("wf: 1\nname: tick\non: {schedule: {cron: \"%d * * * *\", overlap: skip}}\nroles: {a: {wait: {signal: go}}}\n", past.Minute()))
+	seen := filepath.Join(dir, ".wf", "serve", "schedule.json")
+	both := func() []*served {
+		return []*served{startServe(t, dir, "--listen", "unix:"+filepath.Join(dir, "a.sock")), startServe(t, dir, "--listen", "unix:"+filepath.Join(dir, "b.sock"))}
+	}
+	hourAgo := func(b []byte) []byte { // the file, as if it had been written an hour earlier
+		var f struct {
+			Schema string                      `json:"schema"`
+			Since  map[string]time.Time        `json:"since"`
+			Until  map[string]time.Time        `json:"until,omitempty"`
+			Runs   map[string][]protocol.RunID `json:"runs,omitempty"`
+		}
+		if err := json.Unmarshal(b, &f); err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range []map[string]time.Time{f.Since, f.Until} {
+			for key, at := range m {
+				m[key] = at.Add(-time.Hour)
+			}
+		}
+		b, err := json.Marshal(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	earlier := func() {
+		b, err := os.ReadFile(seen)
+		if err == nil {
+			err = os.WriteFile(seen, hourAgo(b), 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := both()
+	for _, err := os.Stat(seen); err != nil; _, err = os.Stat(seen) {
+		time.Sleep(5 * time.Millisecond)
+	}
+	for _, x := range s {
+		x.stop()
+	}
+	earlier()
+	s = both()
+	for len(s[0].runs()) == 0 {
+		time.Sleep(5 * time.Millisecond)
+	}
+	run := s[0].runs()[0]
+	v := s[1].awaitStatus(run, protocol.Waiting)
+	due := past.Truncate(time.Minute).Format(time.RFC3339)
+	if v.Info.Trigger == nil || *v.Info.Trigger != (protocol.Trigger{Kind: "schedule", Name: "tick", Delivery: due}) || v.Info.RequestID != protocol.Firing("tick", v.Info.File, past.Truncate(time.Minute)) {
+		t.Errorf("%+v %+v", v.Info, v.Info.Trigger)
+	}
+	for _, x := range s {
+		x.stop()
+	}
+	earlier()
+	s = both() // the run is open
+	for !strings.Contains(s[0].err.String()+s[1].err.String(), "the firing is left out") {
+		time.Sleep(5 * time.Millisecond)
+	}
+	if status := s[0].call("POST", "/v1/runs/"+string(run)+"/answer", map[string]string{"signal": "go"}, nil); status != 200 {
+		t.Fatal(status)
+	}
+	s[1].awaitStatus(run, protocol.Done)
+	for _, x := range s {
+		x.stop()
+	}
+	earlier()
+	s = both() // it has ended, and the firing has its run
+	for b, err := os.ReadFile(seen); !strings.Contains(string(b), due); b, err = os.ReadFile(seen) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	for _, x := range s {
+		if w := x.workflows()["tick"]; w.Next == nil || w.Overlap != "skip" {
+			t.Errorf("%+v", w)
+		}
+		x.stop()
+	}
+	if runs := s[0].runs(); len(runs) != 1 {
+		t.Errorf("%d runs", len(runs))
+	}
+}

@@ -1,0 +1,57 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"wf/api"
+	"wf/hub/client"
+	"wf/protocol"
+)
+
+// CheckTriggers asks the daemon of a store which schedules and webhooks it does not serve, and why. Nothing is said where
+// there is no daemon or no trigger; "" is no store.
+func CheckTriggers(ctx context.Context, store string) []api.Checkup {
+	if store == "" {
+		return nil
+	}
+	server, _, err := Dial(store)
+	if err != nil {
+		return nil // told with the store
+	}
+	defer server.Close()
+	ctx, cancel := context.WithTimeout(ctx, AskTime)
+	defer cancel()
+	all, err := client.Service{API: server}.Workflows(ctx)
+	if errors.Is(err, client.ErrUnreachable) {
+		return nil
+	}
+	c := api.Checkup{Name: "triggers", State: "ok"}
+	if err != nil {
+		c.State, c.Text, c.Fix = "note", err.Error(), protocol.HintOf(err)
+		return []api.Checkup{c}
+	}
+	served := 0
+	var closed []string
+	for _, w := range all {
+		switch {
+		case w.WebhookProblem != "":
+			closed = append(closed, fmt.Sprintf("the webhook of %s: %s", w.Name, w.WebhookProblem))
+		case w.Waits && (w.Schedule != nil || w.Webhook != ""):
+			closed = append(closed, w.Name+": "+w.Problem)
+		case w.Schedule != nil || w.Webhook != "":
+			served++
+		}
+	}
+	if served == 0 && closed == nil {
+		return nil
+	}
+	c.Text = protocol.Plural(served, "workflow") + " with a schedule or a webhook"
+	if closed != nil {
+		c.State, c.Fix = "note", "wf trust FILE; a secret is set in the environment of wf serve, which is then started again"
+		c.Text += "; not served: " + strings.Join(closed, "; ")
+	}
+	return []api.Checkup{c}
+}

@@ -1,0 +1,45 @@
+package metrics
+
+import (
+	"runtime"
+	"runtime/debug"
+	rt "runtime/metrics"
+	"time"
+)
+
+// started is when the process began, as far as Go tells.
+var started = time.Now()
+
+// Process registers what is known of any process: its start, time of processors, memory, open files, goroutines.
+// What the system does not tell is left out.
+func (r *Registry) Process(version string) {
+	r.GaugeFunc("wf_build_info", "1, with the version of wf and of Go that built it.", func(emit func(float64, ...string)) {
+		emit(1, version, runtime.Version())
+	}, Label{Name: "version"}, Label{Name: "goversion"})
+	r.GaugeFunc("process_start_time_seconds", "When the process started, in seconds since 1970.", func(emit func(float64, ...string)) {
+		emit(float64(started.UnixMilli()) / 1e3)
+	})
+	r.GaugeFunc("go_goroutines", "Goroutines that exist.", func(emit func(float64, ...string)) { emit(float64(runtime.NumGoroutine())) })
+	r.GaugeFunc("go_memory_bytes", "Memory that the Go runtime has from the system.", func(emit func(float64, ...string)) {
+		emit(sample("/memory/classes/total:bytes"))
+	})
+	r.GaugeFunc("go_heap_bytes", "Memory that objects take, in use or not yet collected.", func(emit func(float64, ...string)) {
+		emit(sample("/memory/classes/heap/objects:bytes"))
+	})
+	r.GaugeFunc("go_memory_limit_bytes", "GOMEMLIMIT, where there is one.", func(emit func(float64, ...string)) {
+		if limit := debug.SetMemoryLimit(-1); limit < 1<<62 {
+			emit(float64(limit))
+		}
+	})
+	r.system()
+}
+
+// sample reads a metric of the runtime, without stopping it.
+func sample(name string) float64 {
+	s := []rt.Sample{{Name: name}}
+	rt.Read(s)
+	if s[0].Value.Kind() == rt.KindUint64 {
+		return float64(s[0].Value.Uint64())
+	}
+	return 0
+}

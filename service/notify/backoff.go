@@ -1,0 +1,23 @@
+package notify
+
+import "time"
+
+// How long a delivery is attempted.
+const (
+	firstPause = 5 * time.Second
+	lastPause  = time.Hour
+	lifetime   = 3 * 24 * time.Hour
+)
+
+// pauseAfter is how long a delivery rests after so many attempts that did not work: twice as long each time, up to
+// lastPause, less a part of up to a quarter by chance, 0 ≤ chance < 1, so that many do not come back at once.
+func pauseAfter(attempts int, chance float64) time.Duration {
+	pause := lastPause
+	if attempts < 11 { // 5 s · 2¹⁰ is more than an hour
+		pause = min(firstPause<<max(attempts-1, 0), lastPause)
+	}
+	return pause - time.Duration(chance*float64(pause)/4)
+}
+
+// over reports whether a delivery that was due at a time is not attempted after the next pause any more.
+func over(at, next int64) bool { return next-at > lifetime.Microseconds() }
