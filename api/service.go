@@ -80,6 +80,10 @@ type Driver interface {
 	// or trusted there: it is made with f.Hold alone, else the error wraps protocol.ErrForeign or
 	// protocol.ErrUntrusted.
 	Fork(ctx context.Context, run protocol.RunID, f Fork) (Accepted, error)
+	// Delete puts a tombstone in the place of a run that has ended, and of the runs of its sub-workflows. One
+	// that has not ended is an error wrapping protocol.ErrNotFinal or ErrRunLive, a sub-workflow of a run that is
+	// there one wrapping ErrUsage, one that was deleted before one wrapping ErrRunDeleted. Over HTTP it needs scope admin.
+	Delete(ctx context.Context, run protocol.RunID, d Delete) (*Deleted, error)
 	// Send queues a text of another source for a run.
 	Send(ctx context.Context, run protocol.RunID, m Message) error
 }

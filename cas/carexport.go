@@ -32,10 +32,7 @@ const exportBuffer = 1 << 20
 func Export(ctx context.Context, w io.Writer, from *Store, run protocol.RunID, children ...protocol.RunID) (Stats, error) {
 	record := protocol.Archive{Kind: protocol.KindArchive, V: protocol.RecordVersion}
 	for _, id := range append([]protocol.RunID{run}, children...) {
-		head, err := from.Head(ctx, protocol.RunHead(id))
-		if err == nil && !head.Link.Defined() {
-			err = protocol.ErrUnknownRun
-		}
+		head, err := from.runHead(ctx, id)
 		if err != nil {
 			return Stats{}, fmt.Errorf("export run %s: %w", id, err)
 		}

@@ -20,6 +20,7 @@ type Batch struct {
 	Blocks  []Block // as made by Raw, Encode or Payload; stored once however often given
 	Moves   []Move
 	Derived []Derived
+	Deletes []Deletion
 }
 
 // Move sets a head, if it still is where the writer last saw it.
@@ -60,6 +61,7 @@ type request struct {
 	packs   []packed
 	moves   []Move
 	derived []Derived
+	deletes []Deletion
 	err     error // refused; the rest of the transaction goes on
 	done    chan error
 }
@@ -74,13 +76,16 @@ type packed struct {
 // Commit writes a batch in one transaction, together with whatever other goroutines commit at
 // that moment. When it returns nil, all of it is on disk.
 //
-// It returns an error wrapping ErrHeadMoved when a head is not at its Old; ErrCorrupt for a
-// block that is not what its link says; ErrDiskFull, ErrReadOnly, ErrBusy. Nothing of the
+// It returns an error wrapping ErrHeadMoved when a head is not at its Old; ErrRunDeleted for a head of a run
+// that was deleted; ErrCorrupt for a block that is not what its link says; ErrDiskFull, ErrReadOnly, ErrBusy. Nothing of the
 // batch is stored then. When ctx ends while the batch still queues, nothing is stored either
 // and the cause is returned; once it is being written the outcome is awaited.
 func (s *Store) Commit(ctx context.Context, b Batch) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
+	}
+	for _, d := range b.Deletes {
+		b.Blocks = append(b.Blocks[:len(b.Blocks):len(b.Blocks)], d.tombstone)
 	}
 	packs, err := s.prepare(b.Blocks)
 	if err != nil {
@@ -96,7 +101,7 @@ func (s *Store) commit(ctx context.Context, b Batch, packs []packed) (err error)
 	}
 	done := s.observe(OpBatch)
 	defer func() { done(err) }()
-	r := &request{packs: packs, moves: b.Moves, derived: b.Derived, done: make(chan error, 1)}
+	r := &request{packs: packs, moves: b.Moves, derived: b.Derived, deletes: b.Deletes, done: make(chan error, 1)}
 	h, err := s.enqueue(r)
 	if err != nil {
 		return err
@@ -271,11 +276,19 @@ func (s *Store) apply(tx *bolt.Tx, lk *lookup, r *request) error {
 			r.err = err
 			return nil
 		}
+		if !h.Link.Defined() {
+			if r.err = s.deleted(tx, m.Name); r.err != nil {
+				return nil
+			}
+		}
 		if h.Link != m.Old {
 			r.err = fmt.Errorf("commit to %s: its head is %s, not %s: %w", m.Name, orNone(h.Link), orNone(m.Old), protocol.ErrHeadMoved)
 			return nil
 		}
 		heads[i] = h
+	}
+	if r.err = s.deletable(tx, r.deletes); r.err != nil {
+		return nil
 	}
 	if err := s.opts.before(OpApply); err != nil {
 		return err
@@ -295,6 +308,11 @@ func (s *Store) apply(tx *bolt.Tx, lk *lookup, r *request) error {
 			m.TS = s.now()
 		}
 		if err := moveHead(tx, heads[i], m); err != nil {
+			return err
+		}
+	}
+	for _, d := range r.deletes {
+		if err := s.bury(tx, d); err != nil {
 			return err
 		}
 	}

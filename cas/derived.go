@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"strings"
 
 	bolt "go.etcd.io/bbolt"
 
@@ -20,6 +21,11 @@ type Derived struct {
 	Head protocol.Link
 	Data []byte
 }
+
+// StateKey is the key of what is derived from a run. It goes with the run.
+func StateKey(run protocol.RunID) string { return statePrefix + string(run) }
+
+const statePrefix = "state/"
 
 // Derived reads a derived value. A caller goes on from it where it was sealed with Options.Seal: any program that can
 // write the store could have written another; one that is not sealed is given to be compared with what it was made
@@ -109,6 +115,9 @@ func (s *Store) setDerived(tx *bolt.Tx, d Derived) error {
 	b := sub(tx, indexDerived)
 	if d.Data == nil {
 		return b.Delete([]byte(d.Key))
+	}
+	if run, ok := strings.CutPrefix(d.Key, statePrefix); ok && tx.Bucket(bucketRefs).Get([]byte(protocol.DeletedHead(protocol.RunID(run)))) != nil {
+		return nil // the run was deleted since it was looked at
 	}
 	sum := sumDerived(d.Head, d.Data)
 	v := append(make([]byte, 0, 2*sumSize+48+len(d.Data)), sum[:sumSize]...)

@@ -43,11 +43,15 @@ type GCReport struct {
 // GC removes blocks that nothing reaches: no head, and no move of a head within the reflog's
 // time. Other processes may go on working; what they commit meanwhile is kept. The whole
 // store is read first, and damage, or a reachable block that is missing, ends it with an
-// error wrapping ErrCorrupt before anything is removed.
+// error wrapping ErrCorrupt before anything is removed. What only runs that were deleted reached
+// goes at once, whatever the grace period.
 //
-// Interrupted at any point the store is sound: packs go in transactions of at most 1,000
-// keys, blob files after the packs that named them, and a compacted store.db replaces the old
-// one by a rename.
+// It holds the store for milliseconds at a time, so that others go on: to copy out what it reads,
+// for transactions that remove a few packs, and at the end of a rewriting for the last changes.
+//
+// Interrupted at any point the store is sound: where little is dead, packs go in small transactions; where
+// much is, or the index is wrong, a new store.db without them replaces the old one by a rename; blob files
+// go after the packs that named them.
 //
 // A caller that stores blocks in one commit and names them in a later one relies on the grace period.
 func GC(ctx context.Context, s *Store, o GCOptions) (r GCReport, err error) {
@@ -72,19 +76,24 @@ func GC(ctx context.Context, s *Store, o GCOptions) (r GCReport, err error) {
 		r.After = r.Before
 		return r, nil
 	}
-	if c.reindex {
-		if err := s.reindex(ctx); err != nil {
-			return r, err
-		}
-		r.Reindexed = true
+	r.Reindexed = c.reindex
+	worth, err := c.worthRewriting(ctx)
+	if err != nil {
+		return r, err
 	}
-	if err := c.sweep(ctx, &r); err != nil {
+	if worth {
+		err = c.rewrite(ctx)
+		r.Compacted = err == nil
+	} else {
+		err = c.sweep(ctx)
+	}
+	if err != nil {
+		return r, err
+	}
+	if err := c.s.update(ctx, c.note); err != nil {
 		return r, err
 	}
 	if err := c.sweepBlobs(ctx, &r); err != nil {
-		return r, err
-	}
-	if r.Compacted, err = compact(ctx, s); err != nil {
 		return r, err
 	}
 	r.After = fileSize(s)
@@ -117,7 +126,7 @@ func lockGC(s *Store, exclusive bool) (func(), error) {
 		err = lockWait(f, false)
 	}
 	if err == nil && !free {
-		err = fmt.Errorf("an import or another gc is under way: %w", protocol.ErrBusy)
+		err = fmt.Errorf("an import, a backup or another gc is under way: %w", protocol.ErrBusy)
 	}
 	if err != nil {
 		return nil, errors.Join(classify(err), f.Close())
@@ -132,141 +141,34 @@ type collector struct {
 	clock   int64  // unix µs
 	now     extent // of the store when it was read
 	heads   map[string]protocol.Link
-	live    map[[32]byte]struct{}
+	marks   marker
+	packs   []seenPack        // all, in order
+	fresh   []uint32          // blocks that were marked as live, in the order of marking
 	old     extent            // what has outlived the grace period
-	dead    []seenPack        // with blocks that nothing reaches
+	extents map[string]bool   // packs that earlier collections noted the store to end with
+	waste   int64             // stored bytes of dead blocks, about
 	blobs   map[[32]byte]bool // named by a pack
 	reindex bool
+	pause   int // a gentle backup rests so many times as long as it worked
+}
+
+// rest gives the processors to others.
+func (c *collector) rest(ctx context.Context, begun time.Time) {
+	if c.pause == 0 {
+		return
+	}
+	select {
+	case <-time.After(min(time.Since(begun)*time.Duration(c.pause), time.Second)):
+	case <-ctx.Done():
+	}
 }
 
 // seenPack is a pack as it was when the store was read.
 type seenPack struct {
-	key   string
-	sums  [][32]byte // of its blocks
-	sizes []int
-	blob  bool
-}
-
-// mark reads the whole store and finds what is reached.
-func (c *collector) mark(ctx context.Context, r *GCReport) error {
-	d, err := openEvidence(ctx, c.s.Dir(), c.s.opts.wait())
-	if err != nil {
-		return err
-	}
-	defer d.close()
-	d.byContent = true
-	var damage *Finding
-	d.report = func(f Finding) {
-		switch {
-		case f.Kind == "index":
-			c.reindex = true
-		case damage == nil:
-			damage = &f
-		}
-	}
-	var packs []seenPack
-	d.onPack = func(key, stored []byte, us []unpacked) {
-		p := seenPack{key: string(key), blob: stored[0] == packBlob}
-		for i := range us {
-			p.sums = append(p.sums, us[i].digest)
-			p.sizes = append(p.sizes, len(us[i].data))
-		}
-		packs = append(packs, p)
-	}
-	g := &graph{nodes: map[blockName]*node{}, from: d}
-	if err := d.survey(ctx, g, true); err != nil {
-		return err
-	}
-	if damage != nil {
-		return fmt.Errorf("the store is damaged (%s); wf verify tells more: %w", damage, protocol.ErrCorrupt)
-	}
-	if err := c.reach(ctx, g, d); err != nil {
-		return err
-	}
-	if n := len(packs); n > 0 {
-		c.now = extent{packs[n-1].key, len(packs[n-1].sums)}
-	}
-	c.old = c.outlived(d)
-	for _, p := range packs {
-		gone := 0
-		for i, sum := range p.sums {
-			_, live := c.live[sum]
-			switch {
-			case live:
-				r.Kept++
-			case !c.old.holds(p.key, i):
-				r.Young++
-			default:
-				gone++
-				r.Removed++
-				r.Bytes += int64(p.sizes[i])
-			}
-		}
-		if p.blob && len(p.sums) > 0 {
-			c.blobs[p.sums[0]] = gone == 0
-		}
-		if gone > 0 {
-			c.dead = append(c.dead, p)
-		}
-	}
-	return nil
-}
-
-// reach marks everything from the heads and the reflog on.
-func (c *collector) reach(ctx context.Context, g *graph, d *storeEvidence) error {
-	c.live = map[[32]byte]struct{}{}
-	c.heads = map[string]protocol.Link{}
-	for _, h := range d.heads {
-		if err := c.head(ctx, g, h); err != nil {
-			return err
-		}
-	}
-	since := c.clock - reflogKept.Microseconds()
-	for name, lines := range d.reflog {
-		for _, m := range lines {
-			n, ok := nameOf(m.New)
-			if !ok || m.TS < since {
-				continue
-			}
-			if _, err := g.get(ctx, n); errors.Is(err, protocol.ErrNotFound) {
-				continue // collected when it was older than the reflog kept
-			}
-			if err := c.from(ctx, g, n, "reflog of "+name); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// head marks what a head reaches.
-func (c *collector) head(ctx context.Context, g *graph, h Head) error {
-	n, ok := nameOf(h.Link)
-	if !ok {
-		return fmt.Errorf("head %s: %s is no block of this store: %w", h.Name, h.Link, protocol.ErrCorrupt)
-	}
-	c.heads[h.Name] = h.Link
-	return c.from(ctx, g, n, "head "+h.Name)
-}
-
-func (c *collector) from(ctx context.Context, g *graph, root blockName, what string) error {
-	for todo := []blockName{root}; len(todo) > 0; {
-		n := todo[len(todo)-1]
-		todo = todo[:len(todo)-1]
-		if _, done := c.live[n.sum]; done {
-			continue
-		}
-		nd, err := g.get(ctx, n)
-		if err != nil {
-			if ctx.Err() != nil {
-				return context.Cause(ctx)
-			}
-			return fmt.Errorf("%s reaches block %s, which is missing or damaged; nothing was removed, wf verify tells more: %w: %w", what, n, protocol.ErrCorrupt, err)
-		}
-		c.live[n.sum] = struct{}{}
-		for _, l := range nd.links {
-			todo = append(todo, l.to)
-		}
-	}
-	return nil
+	key    string
+	blocks []uint32 // by their ids in the graph
+	dead   int      // how many of them
+	stored int      // bytes
+	blob   bool
+	sum    [32]byte // of the block in a blob file
 }

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	bolt "go.etcd.io/bbolt"
+
+	"wf/protocol"
 )
 
 // keyGC in meta holds how far the store had got at earlier collections: unix µs, newest pack
@@ -26,8 +28,11 @@ const gcMarkSize = 24
 // gcMarks is how many collections are remembered.
 const gcMarks = 64
 
-// gcKeys is how many keys one transaction of a collection changes.
-const gcKeys = 1000
+// gcKeys is how many keys one transaction of a collection changes about, blobsAtOnce how many files it removes.
+const (
+	gcKeys      = 1000
+	blobsAtOnce = 100
+)
 
 // extent is how far a store has got: up to some block of its newest pack.
 type extent struct {
@@ -40,38 +45,22 @@ func (e extent) holds(pack string, index int) bool {
 	return pack < e.pack || pack == e.pack && index < e.blocks
 }
 
-// outlived is the extent that has outlived the grace period.
-func (c *collector) outlived(d *storeEvidence) extent {
-	if c.o.Grace <= 0 {
-		return c.now
-	}
-	var old extent
-	t, _ := d.pages.sub(bucketMeta)
-	if it, ok := t.find(keyGC); ok {
-		for v := it.value; len(v) >= gcMarkSize; v = v[gcMarkSize:] {
-			if int64(binary.BigEndian.Uint64(v)) <= c.clock-c.o.Grace.Microseconds() {
-				old = extent{string(packKey(binary.BigEndian.Uint64(v[8:]))), int(binary.BigEndian.Uint32(v[20:]))}
-			}
-		}
-	}
-	return old
-}
-
-// sweep removes the dead packs, some in each transaction. Packs with live blocks among the
+// sweep removes the dead blocks in small transactions. Packs with live blocks among the
 // dead are written anew without them.
-func (c *collector) sweep(ctx context.Context, r *GCReport) error {
-	for len(c.dead) > 0 {
+func (c *collector) sweep(ctx context.Context) error {
+	todo := slices.DeleteFunc(slices.Clone(c.packs), func(p seenPack) bool { return p.dead == 0 })
+	for len(todo) > 0 {
+		left := todo
 		err := c.s.update(ctx, func(tx *bolt.Tx) error {
-			if err := c.catchUp(ctx, tx); err != nil {
+			left = todo
+			lk := c.s.newLookup(tx)
+			if err := c.catchUp(ctx, tx, inTx{lk}); err != nil {
 				return err
 			}
-			for keys := 0; len(c.dead) > 0 && keys < gcKeys; c.dead = c.dead[1:] {
-				p := c.dead[0]
-				if keys > 0 && keys+2*len(p.sums)+1 > gcKeys {
-					break
-				}
-				keys += 2*len(p.sums) + 1
-				if err := c.removePack(tx, p); err != nil {
+			keys := 0
+			for begun := time.Now(); len(left) > 0 && keys < gcKeys && (keys == 0 || time.Since(begun) < sliceTime); left = left[1:] {
+				keys += 2*len(left[0].blocks) + 1
+				if err := c.removePack(tx, left[0]); err != nil {
 					return err
 				}
 			}
@@ -80,8 +69,9 @@ func (c *collector) sweep(ctx context.Context, r *GCReport) error {
 		if err != nil {
 			return err
 		}
+		todo = left
 	}
-	return c.s.update(ctx, c.note)
+	return nil
 }
 
 // note remembers how far the packs have got.
@@ -95,21 +85,36 @@ func (c *collector) note(tx *bolt.Tx) error {
 }
 
 // catchUp marks what commits since have reached.
-func (c *collector) catchUp(ctx context.Context, tx *bolt.Tx) error {
-	g := &graph{nodes: map[blockName]*node{}, from: inTx{c.s.newLookup(tx)}}
+func (c *collector) catchUp(ctx context.Context, tx *bolt.Tx, source blockSource) error {
 	return tx.Bucket(bucketRefs).ForEach(func(k, v []byte) error {
 		h, err := parseHead(string(k), v)
 		if err != nil || c.heads[h.Name] == h.Link {
 			return err
 		}
-		return c.head(ctx, g, h)
+		if err := c.follow(ctx, source, h.Link, "head "+h.Name); err != nil {
+			return err
+		}
+		c.heads[h.Name] = h.Link
+		return nil
 	})
 }
 
-// inTx is the evidence of one transaction.
+// inTx gives the blocks of one transaction.
 type inTx struct{ lk *lookup }
 
-func (e inTx) fetch(_ context.Context, n blockName) ([]byte, error) { return e.lk.block(n.link()) }
+// Block finds a block, and hashes it.
+func (e inTx) Block(_ context.Context, l protocol.Link) ([]byte, error) { return e.lk.block(l) }
+
+// kept are the blocks of a pack that stay. What was added to the pack since was not judged.
+func (c *collector) kept(p *seenPack, us []unpacked) []Block {
+	var keep []Block
+	for i := range us {
+		if i >= len(p.blocks) || c.marks.sums[p.blocks[i]] != us[i].digest || c.judge(p.key, i, p.blocks[i]) != blockDead {
+			keep = append(keep, Block{linkOf(us[i].codec, us[i].digest[:]), us[i].data})
+		}
+	}
+	return keep
+}
 
 func (c *collector) removePack(tx *bolt.Tx, p seenPack) error {
 	lk := c.s.newLookup(tx)
@@ -118,13 +123,7 @@ func (c *collector) removePack(tx *bolt.Tx, p seenPack) error {
 	if err != nil {
 		return fmt.Errorf("pack %s: %w", packNumber(key), err)
 	}
-	var keep []Block
-	for i := range us {
-		// What was added to the pack since was not judged.
-		if _, live := c.live[us[i].digest]; live || i >= len(p.sums) || us[i].digest != p.sums[i] || !c.old.holds(p.key, i) {
-			keep = append(keep, Block{linkOf(us[i].codec, us[i].digest[:]), us[i].data})
-		}
-	}
+	keep := c.kept(&p, us)
 	if len(keep) == len(us) {
 		return nil // reached again since
 	}
@@ -136,8 +135,8 @@ func (c *collector) removePack(tx *bolt.Tx, p seenPack) error {
 	if err := lk.packs.Delete(key); err != nil {
 		return err
 	}
-	if p.blob && len(p.sums) > 0 {
-		c.blobs[p.sums[0]] = false
+	if p.blob {
+		c.blobs[p.sum] = false
 	}
 	if len(keep) == 0 {
 		return nil
@@ -172,7 +171,7 @@ func (c *collector) sweepBlobs(ctx context.Context, r *GCReport) error {
 	if err != nil {
 		return err
 	}
-	for some := range slices.Chunk(files, gcKeys) {
+	for some := range slices.Chunk(files, blobsAtOnce) {
 		err := c.s.update(ctx, func(tx *bolt.Tx) error {
 			lk := c.s.newLookup(tx)
 			for _, path := range some {
@@ -199,6 +198,11 @@ func (c *collector) oldFiles(ctx context.Context) (files []string, err error) {
 		age, atLeast := time.Duration(c.clock-fi.ModTime().UnixMicro())*time.Microsecond, c.o.Grace
 		sum, err := hex.DecodeString(fi.Name())
 		ours := err == nil && len(sum) == sha256.Size
+		if ours {
+			if named, known := c.blobs[[32]byte(sum)]; known && !named {
+				atLeast = 0 // its pack went in this collection
+			}
+		}
 		if strings.HasPrefix(fi.Name(), "new-") {
 			ours, atLeast = true, max(atLeast, time.Hour) // it may be being written
 		}
@@ -224,19 +228,4 @@ func (c *collector) named(lk *lookup, file string) bool {
 		}
 	}
 	return false
-}
-
-// reindex throws the index away and makes it anew.
-func (s *Store) reindex(ctx context.Context) error {
-	return s.update(ctx, func(tx *bolt.Tx) error {
-		index := tx.Bucket(bucketIndex)
-		for _, b := range [][]byte{indexBlocks, indexEvents} {
-			if index != nil && index.Bucket(b) != nil {
-				if err := index.DeleteBucket(b); err != nil {
-					return err
-				}
-			}
-		}
-		return s.rebuild(tx)
-	})
 }

@@ -30,10 +30,7 @@ func (s *Store) Head(ctx context.Context, name string) (h Head, err error) {
 
 // Tip is the newest event of a run; see protocol.Feed.
 func (s *Store) Tip(ctx context.Context, run protocol.RunID) (protocol.Link, protocol.Seq, error) {
-	h, err := s.Head(ctx, protocol.RunHead(run))
-	if err == nil && !h.Link.Defined() {
-		err = fmt.Errorf("run %s: %w", run, protocol.ErrUnknownRun)
-	}
+	h, err := s.runHead(ctx, run)
 	return h.Link, h.Seq, err
 }
 

@@ -87,7 +87,7 @@ func (s *Store) rebuild(tx *bolt.Tx) error {
 		}
 	}
 	meta, index := tx.Bucket(bucketMeta), tx.Bucket(bucketIndex)
-	if err := meta.Put(keyVersion, []byte{layoutVersion}); err != nil {
+	if err := meta.Put(keyVersion, []byte{layoutOf(tx)}); err != nil {
 		return err
 	}
 	whole := indexed(tx)

@@ -14,14 +14,17 @@ import (
 //	store.lock    flock SH to read, EX to write; commit counter (8 bytes, LE), then the holder's pid
 //	turn          flock EX while queueing for store.lock
 //	blobs/xx/…    stored packs over 64 KiB, named by the digest of their block
+//	backup.json   where the last backup is (backup.go)
 //	runs/ID.lock  flock EX while a process drives run ID, and its pid; see drivelock.go
 //	runs/.notify-…  flock EX while a process delivers to a sink, named by the digest of its name
 //
 // The buckets of store.db:
 //
 //	bucket         key                       value
-//	meta           "version"                 1 byte: layoutVersion
+//	meta           "version"                 1 byte: layoutPlain, or layoutDeleted from the first deletion of a run on (tombstone.go)
 //	meta           "late"                    entries of index/blocks that are still to be written there (late.go)
+//	meta           "gc"                      how far the store had got at earlier collections (gcsweep.go)
+//	meta           "held"                    JSON, in a store that was restored until it is adopted (restore.go)
 //	blocks         pack number (5, BE)       pack of blocks (pack.go)
 //	refs           head name                 CID length and bytes ‖ seq ‖ ts (varints)
 //	reflog         name ‖ 00 ‖ chunk (4, BE) lines (reflog.go), at most reflogChunk bytes
@@ -50,13 +53,17 @@ var (
 )
 
 const (
-	layoutVersion = 1
+	layoutPlain   = 1
+	layoutDeleted = 2 // there are heads deleted/…, which a wf that knows layout 1 alone would take no notice of
+	layoutVersion = layoutDeleted
 
 	fileDB   = "store.db"
 	fileLock = "store.lock"
 	fileTurn = "turn"
 	dirBlobs = "blobs"
 	dirRuns  = "runs"
+
+	fileBackup = "backup.json"
 
 	inlineMax   = 64 << 10 // stored values above go to blob files
 	smallBlock  = 4 << 10  // blocks up to this length share a pack

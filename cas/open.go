@@ -59,6 +59,10 @@ const (
 	OpDerive Op = "derive" // and a derived value
 	OpCommit Op = "commit" // the transaction is written and synced
 	OpCount  Op = "count"  // the commit, done, is counted
+
+	OpRewrite Op = "rewrite" // a collection adds to a new store.db
+	OpSwap    Op = "swap"    // and puts it in place
+	OpBackup  Op = "backup"  // a backup writes a file
 )
 
 // OpBatch is Commit, from its call until the batch is on disk or refused; for an Observer alone.
@@ -95,7 +99,7 @@ func (s *Store) warn(err error) {
 }
 
 // ours are the names that a directory may hold before a store is made in it.
-var ours = []string{fileDB, fileLock, fileTurn, dirBlobs, dirRuns, "config.yaml", ".gitignore", "trust", "tmp"}
+var ours = []string{fileDB, fileLock, fileTurn, dirBlobs, dirRuns, "config.yaml", ".gitignore", "trust", "tmp", fileBackup}
 
 // Open opens the store in dir, and makes it when there is none. It takes no lock that stays:
 // the store is held only while something is read or written, and other processes come in

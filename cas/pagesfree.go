@@ -20,9 +20,9 @@ func (p *pageFile) checkFree() {
 		return
 	}
 	count := uint64(p.size / p.page)
-	n, ids := uint64(binary.LittleEndian.Uint16(list[10:])), list[pageHead:]
-	if n == math.MaxUint16 { // the number stands before the list
-		n, ids = binary.LittleEndian.Uint64(ids), ids[8:]
+	n, ids := freeCount(list), list[pageHead:]
+	if binary.LittleEndian.Uint16(list[10:]) == math.MaxUint16 {
+		ids = ids[8:]
 	}
 	if n > uint64(len(ids)/8) {
 		p.fault(fmt.Sprintf("page %d: a list of %d free pages does not fit", p.free, n))
@@ -80,4 +80,12 @@ func (p *pageFile) pagesInUse() map[uint64]bool {
 	}
 	walk(p.root, 0, true)
 	return used
+}
+
+// freeCount is how many pages a list of free pages has; a large number stands before the list.
+func freeCount(list []byte) uint64 {
+	if n := binary.LittleEndian.Uint16(list[10:]); n < math.MaxUint16 {
+		return uint64(n)
+	}
+	return binary.LittleEndian.Uint64(list[pageHead:])
 }

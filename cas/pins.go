@@ -84,12 +84,9 @@ func (p *Pins) know(h Head) {
 // error wrapping protocol.ErrRolledBack. It reads the events since the last look, and none where
 // the run did not move.
 func (p *Pins) Own(ctx context.Context, run protocol.RunID) error {
-	h, err := p.s.Head(ctx, protocol.RunHead(run))
+	h, err := p.s.runHead(ctx, run)
 	if err != nil {
 		return err
-	}
-	if !h.Link.Defined() {
-		return fmt.Errorf("run %s: %w", run, protocol.ErrUnknownRun)
 	}
 	from, known, err := p.before(h)
 	if err != nil || known {
@@ -229,7 +226,7 @@ func (p *Pins) Note(ctx context.Context, runs ...protocol.RunID) error {
 	for _, run := range runs {
 		err := p.Own(ctx, run)
 		switch {
-		case errors.Is(err, protocol.ErrForeign), errors.Is(err, protocol.ErrRolledBack), errors.Is(err, protocol.ErrUnknownRun):
+		case errors.Is(err, protocol.ErrForeign), errors.Is(err, protocol.ErrRolledBack), errors.Is(err, protocol.ErrUnknownRun), errors.Is(err, protocol.ErrRunDeleted):
 			continue
 		case err != nil:
 			errs = append(errs, err)

@@ -32,6 +32,8 @@ type Store struct {
 	healing  sync.Mutex   // held while the index is looked at and made anew
 	renewals atomic.Int64 // how often that was done
 
+	held heldCache
+
 	lookedOver atomic.Bool // the index was looked at for a block that was not found
 
 	closing sync.Mutex

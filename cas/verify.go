@@ -168,14 +168,21 @@ func (v *verifier) judge(ctx context.Context, heads []Head, moves map[string][]r
 	only := protocol.RunHead(v.o.Run)
 	chosen := slices.DeleteFunc(slices.Clone(heads), func(h Head) bool { return v.o.Run != "" && h.Name != only })
 	v.alone = len(chosen) == 1
+	buried, err := v.tombstones(ctx, heads)
+	if err != nil {
+		return Report{}, err
+	}
 	for _, h := range chosen {
 		if err := v.run(ctx, h, moves[h.Name], moves != nil); err != nil {
 			return Report{}, err
 		}
 	}
 	v.report.Heads = chosen
-	v.absent(heads, moves)
+	v.absent(heads, moves, buried)
 	if v.o.Run != "" && len(chosen) == 0 && len(v.report.Findings) == 0 {
+		if t := buried[v.o.Run]; t != nil {
+			return Report{}, t.Error()
+		}
 		return Report{}, fmt.Errorf("run %s: %w", v.o.Run, protocol.ErrUnknownRun)
 	}
 	if v.o.Head.Defined() && !v.settled {
@@ -194,8 +201,9 @@ func (v *verifier) judge(ctx context.Context, heads []Head, moves map[string][]r
 	return r, nil
 }
 
-// absent finds heads that reflog or last seen heads tell of and that are gone.
-func (v *verifier) absent(heads []Head, moves map[string][]reflogLine) {
+// absent finds heads that reflog or last seen heads tell of and that are gone. A run that was deleted is gone
+// rightly, where its tombstone names the event that was seen, or a later one.
+func (v *verifier) absent(heads []Head, moves map[string][]reflogLine, buried map[protocol.RunID]*protocol.Tombstone) {
 	have := map[string]bool{}
 	for _, h := range heads {
 		have[h.Name] = true
@@ -218,8 +226,14 @@ func (v *verifier) absent(heads []Head, moves map[string][]reflogLine) {
 		if have[name] || v.o.Run != "" && name != protocol.RunHead(v.o.Run) {
 			continue
 		}
-		v.find(Finding{Kind: "head_missing", Where: where(name, gone[name].Seq, ""), Expected: gone[name].Head.String(),
-			Actual: "no head", Fix: fix[name]})
+		seen, actual := gone[name], "no head"
+		if t := buried[protocol.RunOf(name)]; t != nil {
+			if t.Seq > seen.Seq || t.Seq == seen.Seq && t.Head == seen.Head.String() {
+				continue
+			}
+			actual = fmt.Sprintf("the tombstone of event %d, %s", t.Seq, t.Head)
+		}
+		v.find(Finding{Kind: "head_missing", Where: where(name, seen.Seq, ""), Expected: seen.Head.String(), Actual: actual, Fix: fix[name]})
 	}
 }
 

@@ -52,9 +52,6 @@ func (d *storeEvidence) take(p *openedPack) {
 	if p.err != nil {
 		d.report(Finding{Kind: "corrupt", Where: fileDB + " pack " + packNumber(p.key), Expected: "a pack of blocks", Actual: oneLine(p.err), Fix: restoreFix})
 	}
-	if d.onPack != nil {
-		d.onPack(p.key, p.stored, p.blocks)
-	}
 	for i, u := range p.blocks {
 		if p.nodes[i] == nil {
 			continue

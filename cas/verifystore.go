@@ -23,8 +23,6 @@ type storeEvidence struct {
 	dir    string
 	report func(Finding)
 
-	onPack func(key, stored []byte, us []unpacked) // hears of every pack of a survey
-
 	gate    *gate
 	holding *holding // nil between batches of an export
 	since   time.Time
@@ -40,7 +38,6 @@ type storeEvidence struct {
 	marks     map[string]map[protocol.Seq][32]byte // index/events
 	torn      []int
 	broken    bool // the page tree is damaged somewhere
-	byContent bool // a block counts as there wherever it lies: for gc, which makes the index anew
 	swept     bool
 	g         *graph
 	held      map[[packKeySize]byte][]unpacked // packs opened lately: neighbours are asked for next
@@ -257,7 +254,7 @@ func (d *storeEvidence) checkIndexed(it pageItem) {
 		if slices.Contains(d.places(us[i].digest), place{[packKeySize]byte(it.key), byte(i)}) {
 			continue
 		}
-		if d.broken || d.byContent {
+		if d.broken {
 			d.loose[us[i].digest] = loose{it.at, len(it.value), i}
 		} else { // readers of the store do not find it either: the walk of its run says where
 			n := blockName{us[i].codec, us[i].digest}

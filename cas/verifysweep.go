@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"wf/protocol"
 )
 
 // loose is where a block lies that can only be found by having seen it.
@@ -38,14 +40,19 @@ func (d *storeEvidence) sweep(ctx context.Context) error {
 			}
 			return nil
 		}
-		if name := string(it.key); (strings.HasPrefix(name, "run/") || strings.HasPrefix(name, "memory/") || strings.HasPrefix(name, "notify/")) && !strings.Contains(name, "\x00") {
+		if name := string(it.key); (strings.HasPrefix(name, "run/") || strings.HasPrefix(name, "memory/") || strings.HasPrefix(name, "notify/") || strings.HasPrefix(name, protocol.DeletedHead(""))) && !strings.Contains(name, "\x00") {
 			// A page that is free may hold an older head of the same name: the newest wins.
-			if h, err := parseHead(name, it.value); err == nil && h.Seq > have[name].Seq {
+			if h, err := parseHead(name, it.value); err == nil && (h.Seq > have[name].Seq || !have[name].Link.Defined()) {
 				have[name] = h
 			}
 		}
 		return nil
 	})
+	for name := range have { // a free page may hold the head that a run had before it was deleted
+		if run, ok := protocol.RunDeleted(name); ok {
+			delete(have, protocol.RunHead(run))
+		}
+	}
 	d.heads = slices.Collect(maps.Values(have))
 	return err
 }

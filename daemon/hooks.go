@@ -124,7 +124,7 @@ func (d *Daemon) taken(ctx context.Context, request string) (*protocol.RunStarte
 	}
 	began, err := query.Started(ctx, d.Service.Store, run)
 	switch {
-	case protocol.CodeOf(err) == codeDeleted:
+	case errors.Is(err, protocol.ErrRunDeleted):
 		return &began, nil
 	case err != nil:
 		return nil, err

@@ -122,6 +122,9 @@ func backOff(tries int, why error) time.Duration {
 
 // round looks at the runs that have moved, and sends those that have ended.
 func (x *exporter) round(ctx context.Context) error {
+	if held, err := x.s.Held(ctx); err != nil || held != nil {
+		return err // of a store that was restored what ends by then has ended before
+	}
 	heads, err := x.s.Heads(ctx, protocol.RunHead(""))
 	if err != nil {
 		return err

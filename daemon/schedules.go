@@ -12,7 +12,11 @@ import (
 )
 
 // Jobs are the served workflows that the clock starts: of those that were trusted.
-func (d *Daemon) Jobs(context.Context) ([]schedule.Job, error) {
+func (d *Daemon) Jobs(ctx context.Context) ([]schedule.Job, error) {
+	// While the store is held nothing is noted as seen: what is due before it is adopted counts as missed.
+	if err := d.Service.Store.MayGoOn(ctx); err != nil {
+		return nil, err
+	}
 	all, err := d.Service.Catalog.List()
 	var jobs []schedule.Job
 	for _, f := range all {
@@ -55,20 +59,17 @@ func (d *Daemon) launch(ctx context.Context, f compose.Found, inputs map[string]
 		createdBy = "schedule"
 	}
 	run, fresh, err := d.Service.Launch(ctx, f.Definition, inputs, engine.Launch{RequestID: request, CreatedBy: createdBy, Trigger: &by})
-	if protocol.CodeOf(err) == codeDeleted {
+	if errors.Is(err, protocol.ErrRunDeleted) {
 		return engine.RequestRun(request), false, nil
 	}
 	return run, fresh, err
 }
 
-// codeDeleted is the code of a run that was deleted: its name stays taken.
-const codeDeleted = "run_deleted"
-
 // open reports whether a run has not ended.
 func (d *Daemon) open(ctx context.Context, run protocol.RunID) (bool, error) {
 	st, err := d.Service.Engine.State(ctx, run)
 	switch {
-	case protocol.CodeOf(err) == codeDeleted, errors.Is(err, protocol.ErrUnknownRun):
+	case errors.Is(err, protocol.ErrRunDeleted), errors.Is(err, protocol.ErrUnknownRun):
 		return false, nil
 	case err != nil:
 		return false, err

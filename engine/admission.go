@@ -163,7 +163,7 @@ func (d *driver) cancelOlder(ctx context.Context, w *want, asked map[protocol.Ru
 			return nil
 		}
 		s, err := d.e.State(ctx, root)
-		if errors.Is(err, protocol.ErrUnknownRun) {
+		if errors.Is(err, protocol.ErrUnknownRun) || errors.Is(err, protocol.ErrRunDeleted) {
 			return nil
 		}
 		if err != nil {

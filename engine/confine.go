@@ -37,7 +37,7 @@ func (e *Engine) agents(ctx context.Context, s *rules.State, depth int) (bool, e
 		return has.(bool), nil
 	}
 	above, err := e.State(ctx, caller)
-	if errors.Is(err, protocol.ErrUnknownRun) {
+	if errors.Is(err, protocol.ErrUnknownRun) || errors.Is(err, protocol.ErrRunDeleted) {
 		return true, nil // it came without its caller, which may have had one
 	}
 	if err != nil {

@@ -178,7 +178,7 @@ func (e *Engine) Cancel(ctx context.Context, run protocol.RunID, by, reason stri
 	})
 	for _, c := range children {
 		if cerr := e.Cancel(ctx, c, by, "its parent run "+string(run)+" was cancelled"); cerr != nil &&
-			!errors.Is(cerr, protocol.ErrFinal) && !errors.Is(cerr, protocol.ErrUnknownRun) {
+			!errors.Is(cerr, protocol.ErrFinal) && !errors.Is(cerr, protocol.ErrUnknownRun) && !errors.Is(cerr, protocol.ErrRunDeleted) {
 			err = errors.Join(err, cerr)
 		}
 	}

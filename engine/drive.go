@@ -28,6 +28,9 @@ type DriveOptions struct {
 // protocol.ErrRunLive. When ctx ends it stops what it started, suspends the run and returns
 // the state with ctx's error.
 func (e *Engine) Drive(ctx context.Context, run protocol.RunID, o DriveOptions) (*rules.State, error) {
+	if err := e.Store.MayGoOn(context.WithoutCancel(ctx)); err != nil {
+		return nil, err
+	}
 	unlock, err := e.Store.LockRun(run)
 	if err != nil {
 		return nil, err

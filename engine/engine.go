@@ -170,7 +170,8 @@ func (e *Engine) now() int64 {
 }
 
 // Begin writes a run's first event. With a request id that was used before it starts nothing
-// and returns the run of that id with fresh false.
+// and returns the run of that id with fresh false; where that run was deleted the error wraps
+// protocol.ErrRunDeleted.
 func (e *Engine) Begin(ctx context.Context, l Launch) (run protocol.RunID, fresh bool, err error) {
 	if _, err := protocol.ParseContext(string(l.Context)); err != nil {
 		return "", false, fmt.Errorf("start a run: %w", err)
@@ -183,10 +184,14 @@ func (e *Engine) Begin(ctx context.Context, l Launch) (run protocol.RunID, fresh
 	default:
 		run = newRunID()
 	}
-	if head, err := e.Store.Head(ctx, protocol.RunHead(run)); err != nil {
+	if err := e.Store.MayGoOn(ctx); err != nil {
 		return "", false, err
-	} else if head.Link.Defined() {
+	}
+	switch _, _, err := e.Store.Tip(ctx, run); {
+	case err == nil:
 		return run, false, nil
+	case !errors.Is(err, protocol.ErrUnknownRun): // also of one that was deleted: it was started once
+		return "", false, err
 	}
 	if l.parent != nil {
 		if l.AllowSecretInputs, err = e.openChildInputs(ctx, &l); err != nil {
@@ -386,7 +391,7 @@ func (e *Engine) reader(ctx context.Context) Reader {
 	return func(l protocol.Link) ([]byte, error) { return e.Store.Block(ctx, l) }
 }
 
-func snapshotKey(run protocol.RunID) string { return "state/" + string(run) }
+func snapshotKey(run protocol.RunID) string { return cas.StateKey(run) }
 
 // RequestRun is the run that Begin makes of a request id.
 func RequestRun(requestID string) protocol.RunID { return nameFrom("request\x00" + requestID) }

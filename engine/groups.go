@@ -197,9 +197,6 @@ func (e *Engine) room(ctx context.Context, g *groupAt, w *want) (ok bool, err er
 	return ok && err == nil, err
 }
 
-// codeDeleted is the code of the error for a run of which only a tombstone is left.
-const codeDeleted = "run_deleted"
-
 // gone reports whether what is in a group cannot act any more, so that nothing will give its slot back: no process drives
 // it, and it has ended, or what it is a part of.
 func (e *Engine) gone(ctx context.Context, u protocol.Use) (bool, error) {
@@ -210,7 +207,7 @@ func (e *Engine) gone(ctx context.Context, u protocol.Use) (bool, error) {
 	for depth := 0; depth <= deepest; depth++ {
 		s, err := e.State(ctx, u.Run)
 		switch {
-		case errors.Is(err, protocol.ErrUnknownRun), protocol.CodeOf(err) == codeDeleted:
+		case errors.Is(err, protocol.ErrUnknownRun), errors.Is(err, protocol.ErrRunDeleted):
 			return true, nil
 		case errors.Is(err, protocol.ErrCorrupt): // it may act once it was put right
 			e.warn(fmt.Errorf("run %s keeps its place in a concurrency group: %w", u.Run, err))

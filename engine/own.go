@@ -10,8 +10,11 @@ import (
 )
 
 // Own is nil where a run may go on here: it is this user's, by Pins. Else it is an error wrapping
-// protocol.ErrForeign or protocol.ErrRolledBack.
+// protocol.ErrForeign or protocol.ErrRolledBack; in a store that is held one wrapping protocol.ErrHeld.
 func (e *Engine) Own(ctx context.Context, run protocol.RunID) error {
+	if err := e.Store.MayGoOn(context.WithoutCancel(ctx)); err != nil {
+		return err
+	}
 	if e.Pins == nil {
 		return nil
 	}

@@ -217,7 +217,7 @@ func (d *driver) movedChildren(ctx context.Context) ([]string, error) {
 		}
 		child, err := d.e.State(ctx, childRun(rules.StepKey(d.run, &v.Begun)))
 		switch {
-		case errors.Is(err, protocol.ErrUnknownRun): // a fork begins a child of its own
+		case errors.Is(err, protocol.ErrUnknownRun), errors.Is(err, protocol.ErrRunDeleted): // a fork begins a child of its own
 		case err != nil:
 			return nil, err
 		case child.Status() == protocol.Waiting:

@@ -19,7 +19,7 @@ func (e *Engine) Above(ctx context.Context, run protocol.RunID, s *rules.State) 
 			return nil, inCircles(parent)
 		}
 		var err error
-		if s, err = e.State(ctx, parent); errors.Is(err, protocol.ErrUnknownRun) {
+		if s, err = e.State(ctx, parent); errors.Is(err, protocol.ErrUnknownRun) || errors.Is(err, protocol.ErrRunDeleted) {
 			break
 		} else if err != nil {
 			return nil, err

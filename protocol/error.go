@@ -67,10 +67,15 @@ var (
 
 	ErrForeign       = &Error{"foreign_run", "the run came from elsewhere", "wf store adopt RUN lets it go on here"}
 	ErrRolledBack    = &Error{"rolled_back", "the store was put back to an older copy", "put the newer copy back, or accept this one with wf store adopt"}
+	ErrHeld          = &Error{"store_held", "the store was restored from a backup, and nothing goes on in it", "wf store adopt lists its runs, and lets them go on"}
 	ErrUntrusted     = &Error{"untrusted", "it was not trusted", "wf trust FILE"}
 	ErrCausedTooDeep = &Error{"caused_too_deep", "notifications start runs in a row", "look at what the notifications of these runs start: wf show RUN tells what a run was caused by"}
 
-	ErrUnknownRun   = &Error{"unknown_session", "no such run", "wf ls lists the runs"}
+	ErrUnknownRun = &Error{"unknown_session", "no such run", "wf ls lists the runs"}
+	// ErrRunDeleted is of a run of which only a Tombstone is left.
+	ErrRunDeleted = &Error{"run_deleted", "the run was deleted", "its id stays taken; to do the same again, start it under another request id"}
+	// ErrNotFinal refuses what is done to runs that have ended alone.
+	ErrNotFinal     = &Error{"run_not_final", "the run has not ended", "wf cancel ends it"}
 	ErrFutureCursor = &Error{"future_cursor", "the cursor lies beyond the newest event", "start from 0"}
 	ErrBadCursor    = &Error{"bad_cursor", "not a cursor", "a cursor is the seq of the last event held"}
 	ErrAmbiguous    = &Error{"ambiguous_ref", "the reference fits more than one thing", "give more characters"}

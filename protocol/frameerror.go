@@ -6,7 +6,7 @@ import (
 )
 
 // Errors of live streams. The codes of replay_error are these and those of ErrUnknownRun,
-// ErrBadCursor and ErrFutureCursor.
+// ErrRunDeleted, ErrBadCursor and ErrFutureCursor.
 var (
 	ErrBadRequest   = &Error{"bad_request", "not a frame of the replay protocol", "reference of the protocol: docs/replay.md"}
 	ErrUnauthorized = &Error{"unauthorized", "no valid token", "give the token as Authorization: Bearer, or log in"}
@@ -24,7 +24,7 @@ var (
 // replayErrors are the errors that a replay_error may carry, by their codes.
 var replayErrors = func() map[string]*Error {
 	m := map[string]*Error{}
-	for _, e := range []*Error{ErrBadRequest, ErrUnauthorized, ErrForbidden, ErrUnknownRun, ErrBadCursor, ErrFutureCursor, ErrGap,
+	for _, e := range []*Error{ErrBadRequest, ErrUnauthorized, ErrForbidden, ErrUnknownRun, ErrRunDeleted, ErrBadCursor, ErrFutureCursor, ErrGap,
 		ErrWorkerAway, ErrWorkerMoved, ErrTooSlow, ErrTooLarge, ErrRateLimited, ErrShuttingDown, ErrInternal, ErrNotFound} {
 		m[e.Code] = e
 	}

@@ -41,13 +41,42 @@ func Adoptable(ctx context.Context, u *compose.Setup, s *cas.Store, refs []strin
 	return out, nil
 }
 
-// Adopt lets them go on here.
+// Adopt lets them go on here. In a store that was restored all runs that have not ended are suspended first: other
+// copies of them may have gone on, and what is open may have been done. Then the store is held no more.
 func (x Adopting) Adopt(ctx context.Context, u *compose.Setup, s *cas.Store) error {
-	// What they have recorded until now was told elsewhere, or counts as missed.
-	if err := notify.PassOver(ctx, s, time.Now(), x.heads); err != nil {
+	held, err := s.Held(ctx)
+	if err != nil {
 		return err
 	}
-	return u.Pins(s).Adopt(ctx, x.heads)
+	if held == nil {
+		return takeOver(ctx, u, s, x.heads)
+	}
+	all, err := query.Newest(ctx, s)
+	if err != nil {
+		return err
+	}
+	e := u.Engine(s, nil)
+	for i, h := range all {
+		run := protocol.RunOf(h.Name)
+		if err := e.Restored(ctx, run, query.Stamp(held.Made)); err != nil {
+			u.Tellf("warning: %s is left as it is: %v", run, err)
+		}
+		if all[i], err = s.Head(ctx, h.Name); err != nil {
+			return err
+		}
+	}
+	if err := takeOver(ctx, u, s, all); err != nil {
+		return err
+	}
+	return s.Release(ctx)
+}
+
+// takeOver has runs go on here. What they have recorded until now was told elsewhere, or counts as missed.
+func takeOver(ctx context.Context, u *compose.Setup, s *cas.Store, heads []cas.Head) error {
+	if err := notify.PassOver(ctx, s, time.Now(), heads); err != nil {
+		return err
+	}
+	return u.Pins(s).Adopt(ctx, heads)
 }
 
 func headsToAdopt(ctx context.Context, u *compose.Setup, s *cas.Store, refs []string) ([]cas.Head, error) {

@@ -17,6 +17,7 @@ import (
 	"wf/engine/lang"
 	"wf/protocol"
 	"wf/service/compose"
+	"wf/service/query"
 )
 
 // caller is the name that is recorded with what a request does: that of its caller, else the user's.
@@ -194,6 +195,23 @@ func (l *Local) Cancel(ctx context.Context, run protocol.RunID, reason string) e
 	}
 	l.Note(ctx, l.Store, run)
 	return nil
+}
+
+// Delete puts a tombstone in the place of a run that has ended.
+func (l *Local) Delete(ctx context.Context, run protocol.RunID, d api.Delete) (*api.Deleted, error) {
+	out := &api.Deleted{Schema: "wf.deleted/v1", DryRun: d.DryRun, ID: run, By: caller(ctx), Why: d.Why}
+	runs, at, err := l.Engine.Delete(ctx, run, engine.Burial{By: out.By, Why: d.Why, DryRun: d.DryRun})
+	if err != nil {
+		return nil, err
+	}
+	out.Runs, out.At = runs, query.Stamp(at)
+	if out.Held, err = l.Engine.Holders(ctx, runs); err != nil {
+		return nil, err
+	}
+	if last, err := l.Store.LastBackup(); err == nil && last != nil { // one that does not read tells of none
+		out.Held = append(out.Held, api.Holder{What: "backup", Name: last.Dir, Bytes: last.Bytes})
+	}
+	return out, nil
 }
 
 // Suspend stops what a run does here.

@@ -61,6 +61,15 @@ func Resolve(ctx context.Context, u *compose.Setup, s *cas.Store, text string) (
 	case strings.HasPrefix(w.Name, "bafy") || strings.HasPrefix(w.Name, "bafk"):
 		return api.Ref{}, protocol.ErrNotFound.With("", "no block %s in %s", w.Name, s.Dir())
 	}
+	for _, id := range []string{w.Name, strings.ToUpper(w.Name)} {
+		t, err := s.Tombstone(ctx, protocol.RunID(id))
+		if err == nil && t != nil {
+			err = t.Error()
+		}
+		if err != nil {
+			return api.Ref{}, err
+		}
+	}
 	return api.Ref{}, protocol.ErrUnknownRun.With("", "no run %q in %s", w.Name, s.Dir())
 }
 

@@ -57,6 +57,8 @@ type Config struct {
 	// ContainerIsSandbox says that this machine is a container with nothing of the user's in it, so that
 	// commands may run as they are where they cannot be confined. Only the user can say so.
 	ContainerIsSandbox bool `json:"container_is_sandbox"`
+	// Retention says after how long runs are deleted. Only the user can say so.
+	Retention *Retention `json:"retention"`
 }
 
 // Defaults are what roles have that say nothing else.
@@ -227,5 +229,6 @@ func (c Config) over(under Config) Config {
 	out.AllowModels = slices.Concat(under.AllowModels, c.AllowModels)
 	out.Defaults.Sandbox = cmp.Or(c.Defaults.Sandbox, under.Defaults.Sandbox)
 	out.ContainerIsSandbox = under.ContainerIsSandbox || c.ContainerIsSandbox
+	out.Retention = under.Retention // a project has none
 	return out
 }

@@ -68,6 +68,11 @@ func Load(p Places) (*Loaded, error) {
 			l.Files = append(l.Files, *f)
 			l.user = c.from(f)
 		}
+		if r := c.Retention; r != nil {
+			if err := r.check(); err != nil {
+				return nil, fmt.Errorf("config %s: %w: %w", filepath.Join(p.User, FileName), ErrConfig, err)
+			}
+		}
 	}
 	l.Config = Config{}.over(l.user)
 	if p.Project == "" {
@@ -82,6 +87,10 @@ func Load(p Places) (*Loaded, error) {
 	}
 	if f == nil {
 		return l, nil
+	}
+	if project.Retention != nil {
+		return nil, fmt.Errorf("config %s: %w", f.Path, ErrConfig.With("remove it there; in your own config it holds, "+filepath.Join(p.User, FileName),
+			"retention deletes runs, which a project cannot ask for"))
 	}
 	if project.ContainerIsSandbox {
 		return nil, fmt.Errorf("config %s: %w", f.Path, ErrConfig.With("remove it there; in your own config it holds, "+filepath.Join(p.User, FileName),

@@ -13,10 +13,11 @@ import (
 func newStore(a *app) *cobra.Command {
 	return group(&cobra.Command{
 		Use:   "store",
-		Short: "Accept a store, or runs of it, that came from elsewhere",
-		Example: `  wf store adopt
-  wf store adopt 7K3Q --yes`,
-	}, newStoreAdopt(a))
+		Short: "Back a store up, restore it, accept one that came from elsewhere",
+		Example: `  wf store backup /mnt/backup/wf
+  wf store restore /mnt/backup/wf .wf
+  wf store adopt`,
+	}, newStoreBackup(a), newStoreRestore(a), newStoreAdopt(a))
 }
 
 func newStoreAdopt(a *app) *cobra.Command {
@@ -27,7 +28,8 @@ func newStoreAdopt(a *app) *cobra.Command {
 		Long: `Let runs go on that this user has not begun on this machine, or that are older than what was seen of
 them: after a backup was put back, a move to another machine or directory, wf import. Until then such runs are
 shown, verified, exported and forked, but nothing drives them, and their timers do not fire. Without RUN all
-such runs of the store are adopted. It lists what they would run, and asks.`,
+such runs of the store are adopted. It lists what they would run, and asks. In a store that was restored from a backup nothing goes
+on before; there all runs are adopted together, those that have not ended are suspended, and wf resume goes on with each.`,
 		Example: `  wf store adopt
   wf store adopt 7K3Q
   wf store adopt --yes -o json`,
@@ -42,6 +44,13 @@ such runs of the store are adopted. It lists what they would run, and asks.`,
 }
 
 func (a *app) adopt(ctx context.Context, s *cas.Store, args []string, yes bool) error {
+	held, err := s.Held(ctx)
+	if err != nil {
+		return err
+	}
+	if held != nil && len(args) > 0 {
+		return usagef("%s was restored from a backup: all of it is adopted at once, by wf store adopt without RUN", s.Dir())
+	}
 	var refs []string
 	for _, arg := range args {
 		refs = append(refs, written(arg))
@@ -50,7 +59,7 @@ func (a *app) adopt(ctx context.Context, s *cas.Store, args []string, yes bool) 
 	if err != nil {
 		return err
 	}
-	if len(list.Runs) > 0 {
+	if len(list.Runs) > 0 || held != nil {
 		a.TellAdoptable(list.Runs)
 		if !yes {
 			runs := protocol.Plural(len(list.Runs), "run")

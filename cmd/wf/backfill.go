@@ -173,7 +173,7 @@ func (a *app) lookAt(ctx context.Context, p *target, w api.Workflow, b *api.Back
 		switch {
 		case err == nil:
 			f.State, f.Status = api.FiringBefore, v.Status
-		case protocol.CodeOf(err) == codeDeleted:
+		case errors.Is(err, protocol.ErrRunDeleted):
 			f.State = api.FiringDeleted
 		case !errors.Is(err, protocol.ErrUnknownRun):
 			return err
@@ -181,9 +181,6 @@ func (a *app) lookAt(ctx context.Context, p *target, w api.Workflow, b *api.Back
 	}
 	return nil
 }
-
-// codeDeleted is the code of a run that was deleted.
-const codeDeleted = "run_deleted"
 
 // fireAll starts the firings that were missed, so many at once, and follows each until it stops. One that cannot be
 // started is the last; a run that fails is not.
@@ -238,7 +235,7 @@ func (a *app) fire(ctx context.Context, p *target, w api.Workflow, f *api.Firing
 	}
 	run, fresh, err := p.Start(ctx, api.Start{Workflow: w.File, Firing: f.Due, RequestID: protocol.Firing(w.Name, w.File, due)})
 	switch {
-	case protocol.CodeOf(err) == codeDeleted:
+	case errors.Is(err, protocol.ErrRunDeleted):
 		f.State = api.FiringDeleted
 		return nil
 	case err != nil && ctx.Err() != nil:

@@ -40,7 +40,7 @@ var exits = []help.ExitStatus{
 		protocol.ErrInvalidBlock.Code, protocol.ErrNotFound.Code, protocol.ErrHeadMoved.Code, protocol.ErrServeStopped.Code, protocol.ErrCausedTooDeep.Code,
 	}},
 	{Status: 2, Meaning: "wrong usage", Codes: []string{
-		protocol.ErrUsage.Code, protocol.ErrInputs.Code, protocol.ErrUnknownRun.Code, protocol.ErrAmbiguous.Code,
+		protocol.ErrUsage.Code, protocol.ErrInputs.Code, protocol.ErrUnknownRun.Code, protocol.ErrRunDeleted.Code, protocol.ErrNotFinal.Code, protocol.ErrAmbiguous.Code,
 		protocol.ErrFutureCursor.Code, protocol.ErrBadCursor.Code, protocol.ErrNotWaiting.Code, protocol.ErrFinal.Code, protocol.ErrMisdirected.Code,
 		protocol.ErrInsecure.Code, daemon.ErrNone.Code, protocol.ErrMemory.Code,
 	}},
@@ -53,7 +53,7 @@ var exits = []help.ExitStatus{
 	}},
 	{Status: 5, Meaning: "store unreadable, busy or disk full", Codes: []string{
 		protocol.ErrStore.Code, protocol.ErrBusy.Code, protocol.ErrDiskFull.Code, protocol.ErrReadOnly.Code,
-		protocol.ErrNewerStore.Code, protocol.ErrRunLive.Code, protocol.ErrGroupBusy.Code, client.ErrUnreachable.Code, protocol.ErrWorkerAway.Code, protocol.ErrInUse.Code,
+		protocol.ErrNewerStore.Code, protocol.ErrRunLive.Code, protocol.ErrGroupBusy.Code, client.ErrUnreachable.Code, protocol.ErrWorkerAway.Code, protocol.ErrInUse.Code, protocol.ErrHeld.Code,
 	}},
 	{Status: 6, Meaning: "a limit or budget was hit (suspended)", Codes: []string{errRunLimit.Code}},
 	{Status: 7, Meaning: "verification failed (corrupt, incomplete, rolled back)", Codes: []string{protocol.ErrVerify.Code, protocol.ErrCorrupt.Code, protocol.ErrRolledBack.Code}},

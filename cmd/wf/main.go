@@ -201,6 +201,7 @@ var commands = []struct {
 	{"store", newExport},
 	{"store", newImport},
 	{"store", newCas},
+	{"store", newRm},
 	{"store", newGC},
 	{"store", newStore},
 	{"store", newHook},

@@ -325,6 +325,10 @@ func TestEveryAnswerIsAsItIsDescribed(t *testing.T) {
 	if b := c.get("/v1/blocks/"+s.view(run).Head, &status); status != 200 || len(b) == 0 {
 		t.Errorf("a block: %d", status)
 	}
+	c.holds("DELETE", at+"?dry_run=true", nil, 200, "Deleted")
+	c.holds("DELETE", at+"?why=old", nil, 200, "Deleted") // its forks hold a part of it
+	c.holds("DELETE", at, nil, 410, "Error")
+	c.holds("GET", at, nil, 410, "Error")
 
 	// Described, and served elsewhere or in states that are not made here.
 	elsewhere := map[string]bool{

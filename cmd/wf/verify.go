@@ -145,7 +145,7 @@ func (a *app) runToVerify(ctx context.Context, arg string) (protocol.RunID, erro
 		return run, nil
 	case errors.Is(err, protocol.ErrUnknownRun) && !newest:
 		return id, nil // a head that was removed is found by reflog and last seen heads
-	case errors.Is(err, protocol.ErrUnknownRun), errors.Is(err, protocol.ErrAmbiguous), errors.Is(err, protocol.ErrUsage),
+	case errors.Is(err, protocol.ErrUnknownRun), errors.Is(err, protocol.ErrRunDeleted), errors.Is(err, protocol.ErrAmbiguous), errors.Is(err, protocol.ErrUsage),
 		errors.Is(err, protocol.ErrBusy), errors.Is(err, protocol.ErrNotFound) && !newest:
 		return "", err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
@@ -238,6 +239,20 @@ func (s Service) Answer(ctx context.Context, run protocol.RunID, x api.Answer) (
 // Cancel ends a run permanently.
 func (s Service) Cancel(ctx context.Context, run protocol.RunID, reason string) error {
 	return s.act(ctx, run, "cancel", api.Cancel{Reason: reason})
+}
+
+// Delete puts a tombstone in the place of a run that has ended.
+func (s Service) Delete(ctx context.Context, run protocol.RunID, d api.Delete) (*api.Deleted, error) {
+	dry := ""
+	if d.DryRun {
+		dry = "true"
+	}
+	path := withQuery("/v1/runs/"+url.PathEscape(string(run)), given("why", d.Why, "dry_run", dry))
+	out := new(api.Deleted)
+	if _, err := s.API.call(ctx, http.MethodDelete, path, nil, nil, out); err != nil {
+		return nil, err
+	}
+	return out, sound(out.ID == run && len(out.Runs) > 0, path)
 }
 
 // Suspend stops what a run does.

@@ -34,6 +34,7 @@ var routes = []route{
 	{"GET /v1/runs", guard.Read, (*Hub).runs},
 	{"POST /v1/runs", guard.Run, (*Hub).submit},
 	{"GET /v1/runs/{id}", guard.Read, (*Hub).ofRun},
+	{"DELETE /v1/runs/{id}", guard.Admin, (*Hub).ofRun},
 	{"GET /v1/runs/{id}/{rest...}", guard.Read, (*Hub).ofRun},
 	{"POST /v1/runs/{id}/answer", guard.Answer, (*Hub).ofRun},
 	{"POST /v1/runs/{id}/messages", guard.Answer, (*Hub).ofRun},

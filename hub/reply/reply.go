@@ -48,6 +48,7 @@ var statuses = map[string]int{
 	protocol.ErrCausedTooDeep.Code: http.StatusConflict,
 	protocol.ErrNotFound.Code:      http.StatusNotFound,
 	protocol.ErrUnknownRun.Code:    http.StatusNotFound,
+	protocol.ErrRunDeleted.Code:    http.StatusGone,
 
 	protocol.ErrAmbiguous.Code:    http.StatusConflict,
 	protocol.ErrFutureCursor.Code: http.StatusConflict,
@@ -56,8 +57,10 @@ var statuses = map[string]int{
 	protocol.ErrRunLive.Code:      http.StatusConflict,
 	protocol.ErrForeign.Code:      http.StatusConflict,
 	protocol.ErrRolledBack.Code:   http.StatusConflict,
+	protocol.ErrHeld.Code:         http.StatusConflict,
 	protocol.ErrNotWaiting.Code:   http.StatusConflict,
 	protocol.ErrFinal.Code:        http.StatusConflict,
+	protocol.ErrNotFinal.Code:     http.StatusConflict,
 	protocol.ErrWaiting.Code:      http.StatusConflict,
 
 	protocol.ErrTooLarge.Code:    http.StatusRequestEntityTooLarge,

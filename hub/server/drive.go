@@ -45,6 +45,14 @@ func (s *Server) cancel(c *call, x *api.Cancel) (any, error) {
 	return accepted(c, s.Service.Cancel(c.Context(), c.run, x.Reason))
 }
 
+func (s *Server) remove(c *call) (any, error) {
+	dry, err := c.yes("dry_run")
+	if err != nil {
+		return nil, err
+	}
+	return s.Service.Delete(c.Context(), c.run, api.Delete{Why: c.text("why"), DryRun: dry})
+}
+
 func (s *Server) suspend(c *call, _ *struct{}) (any, error) {
 	return accepted(c, s.Service.Suspend(c.Context(), c.run))
 }

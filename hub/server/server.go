@@ -81,6 +81,7 @@ var routes = []route{
 	{"GET", "/v1/runs", guard.Read, listed, (*Server).runs},
 	{"POST", "/v1/runs", guard.Run, anyOther, body(wanted, (*Server).start)},
 	{"GET", "/v1/runs/{id}", guard.Read, "limit before at", atHead((*Server).run)},
+	{"DELETE", "/v1/runs/{id}", guard.Admin, "why dry_run", (*Server).remove},
 	{"GET", "/v1/runs/{id}/graph", guard.Read, "", atHead((*Server).graph)},
 	{"GET", "/v1/runs/{id}/steps/{step}", guard.Read, "", ofStep(api.Service.Step)},
 	{"GET", "/v1/runs/{id}/steps/{step}/messages", guard.Read, "", atHead(ofStep(api.Service.Messages))},
@@ -214,7 +215,7 @@ func notFound(r *http.Request) error {
 // missing answers for paths of the API that are none, and for methods that a path lacks.
 func (s *Server) missing(mux *http.ServeMux, w http.ResponseWriter, r *http.Request) {
 	var allowed []string
-	for _, method := range []string{http.MethodGet, http.MethodPost} {
+	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodDelete} {
 		other := r.Clone(r.Context())
 		other.Method = method
 		if _, pattern := mux.Handler(other); pattern != "/v1/" {

@@ -121,6 +121,9 @@ func (s *shop) Answer(_ context.Context, r protocol.RunID, a api.Answer) (string
 func (s *shop) Cancel(_ context.Context, r protocol.RunID, reason string) error {
 	return s.note("cancel %s %s", r, reason)
 }
+func (s *shop) Delete(_ context.Context, r protocol.RunID, d api.Delete) (*api.Deleted, error) {
+	return &api.Deleted{ID: r}, s.note("delete %s %v %s", r, d.DryRun, d.Why)
+}
 func (s *shop) Suspend(_ context.Context, r protocol.RunID) error { return s.note("suspend %s", r) }
 func (s *shop) Compact(_ context.Context, r protocol.RunID) error { return s.note("compact %s", r) }
 func (s *shop) Resume(_ context.Context, r protocol.RunID, x api.Resume) error {
@@ -305,7 +308,10 @@ func TestRequestsReachTheBackendAndNothingElseDoes(t *testing.T) {
 		{"no CID", "GET", "/v1/blocks/x", "", 400, "bad_request"},
 		{"nothing", "GET", "/v1/nothing", "", 404, "not_found"},
 		{"another version", "GET", "/v2/runs", "", 404, "not_found"},
-		{"another method", "DELETE", "/v1/runs/R", "", 405, "bad_request"},
+		{"delete", "DELETE", "/v1/runs/R", "", 200, "delete R false "},
+		{"tell what would be deleted", "DELETE", "/v1/runs/R?dry_run=true&why=old+data", "", 200, "delete R true old data"},
+		{"delete with an odd parameter", "DELETE", "/v1/runs/R?force=true", "", 400, "bad_request"},
+		{"another method", "DELETE", "/v1/runs", "", 405, "bad_request"},
 		{"a method for reading", "POST", "/v1/workflows", "{}", 405, "bad_request"},
 		{"the sign of life", "GET", "/healthz", "", 200, ""},
 		{"the description", "GET", "/v1/openapi.json", "", 200, ""},

@@ -36,6 +36,7 @@ import (
 func Examine(ctx context.Context, u *compose.Setup, clean bool, more ...api.Checkup) *api.Doctor {
 	out := &api.Doctor{Schema: "wf.doctor/v1", OK: true, Items: []api.Checkup{checkStore(ctx, u)}}
 	out.Items = append(out.Items, checkGroups(ctx, u)...)
+	out.Items = append(out.Items, checkLife(ctx, u, time.Now())...)
 	out.Items = append(out.Items, checkModels(u)...)
 	out.Items = append(out.Items, checkSandbox(u))
 	out.Items = append(out.Items, checkSinks(ctx, u)...)

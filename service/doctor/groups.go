@@ -60,7 +60,7 @@ func leftIn(ctx context.Context, e *engine.Engine, g protocol.Group, resume []pr
 	var text []string
 	note := func(run protocol.RunID, what string) error {
 		s, err := e.State(ctx, run)
-		if errors.Is(err, protocol.ErrUnknownRun) {
+		if errors.Is(err, protocol.ErrUnknownRun) || errors.Is(err, protocol.ErrRunDeleted) {
 			return nil // what waits takes the place of it
 		}
 		if err != nil {

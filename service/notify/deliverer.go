@@ -274,7 +274,7 @@ func (d *Deliverer) attempt(ctx context.Context, name string, x Delivery) protoc
 
 func (d *Deliverer) send(ctx context.Context, name string, x protocol.DeliveryDue) error {
 	st, err := d.Engine.State(ctx, x.Run)
-	if errors.Is(err, protocol.ErrUnknownRun) {
+	if errors.Is(err, protocol.ErrUnknownRun) || errors.Is(err, protocol.ErrRunDeleted) {
 		return errGone
 	}
 	if err != nil {

@@ -118,7 +118,7 @@ const codeLimit = "limit_reached"
 // eventOf reads the event of a delivery, which may be gone.
 func eventOf(ctx context.Context, s *cas.Store, d protocol.DeliveryDue) (protocol.Entry, error) {
 	for e, err := range s.After(ctx, d.Run, d.Seq-1) {
-		if errors.Is(err, protocol.ErrUnknownRun) || errors.Is(err, protocol.ErrFutureCursor) {
+		if errors.Is(err, protocol.ErrUnknownRun) || errors.Is(err, protocol.ErrRunDeleted) || errors.Is(err, protocol.ErrFutureCursor) {
 			break
 		}
 		if err != nil {

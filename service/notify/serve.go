@@ -65,6 +65,9 @@ func (s *server) await(ctx context.Context, since uint64) {
 
 // turn takes the sinks that it can get, and looks at what has changed.
 func (s *server) turn(ctx context.Context) error {
+	if held, err := s.d.Store.Held(ctx); err != nil || held != nil {
+		return err // nothing is told of a store that was restored, before it is adopted
+	}
 	if !s.opened {
 		if err := s.d.Open(ctx, nil); err != nil {
 			return err
@@ -171,7 +174,7 @@ func (s *server) lookAt(ctx context.Context, heads []cas.Head) error {
 		switch {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
-		case errors.Is(err, protocol.ErrUnknownRun): // removed meanwhile
+		case errors.Is(err, protocol.ErrUnknownRun), errors.Is(err, protocol.ErrRunDeleted): // removed meanwhile
 			continue
 		case err != nil: // it does not stop the others, and is looked at again when it moves
 			s.d.Log.Error("the run cannot be read; wf verify tells more", "run", run, "why", err)

@@ -32,7 +32,7 @@ type Suite struct {
 // Test tests the services of a suite.
 func Test(t *testing.T, s Suite) {
 	for name, test := range map[string]func(*testing.T, Suite){
-		"archives": archives, "damaged archives": damaged, "foreign runs": foreign, "forks": forks, "definitions": definitions,
+		"archives": archives, "damaged archives": damaged, "foreign runs": foreign, "forks": forks, "deletions": deletions, "definitions": definitions,
 		"names": names, "long texts": long,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, s) })

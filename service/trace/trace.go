@@ -131,7 +131,7 @@ func (t *tree) fork(ctx context.Context, run protocol.RunID, f *fold) (shared pr
 		return 0, err
 	}
 	st, err := t.Engine.State(ctx, base)
-	if errors.Is(err, protocol.ErrUnknownRun) || protocol.CodeOf(err) == "run_deleted" {
+	if errors.Is(err, protocol.ErrUnknownRun) || errors.Is(err, protocol.ErrRunDeleted) {
 		return shared, nil
 	} else if err != nil {
 		return 0, err

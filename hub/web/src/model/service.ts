@@ -198,6 +198,18 @@ export interface Definition {
   files?: Record<string, string>; // The texts of its sub-workflows, by absolute path.
 }
 
+/** What was deleted, or would be: wf.deleted/v1. */
+export interface Deleted {
+  schema: "wf.deleted/v1";
+  dry_run: boolean;
+  id: string;
+  runs: Array<string>; // With those of its sub-workflows.
+  by: string;
+  at: Time;
+  why: string;
+  held: Array<Holder>; // What still has parts of the run, which are not removed from it.
+}
+
 /** VisitDiff compares the outputs of two visits of a role: wf.diff/v1. */
 export interface Diff {
   schema: "wf.diff/v1";
@@ -270,6 +282,13 @@ export interface GitState {
 export interface Health {
   schema: "wf.health/v1";
   ok: true;
+}
+
+/** Holder has parts of a run that was deleted. */
+export interface Holder {
+  what: string; // Fork, or backup.
+  name: string; // Of the run, or the directory.
+  bytes: number; // Of the blocks that a fork shares with the run; of the whole backup.
 }
 
 /** Why no process drives a run that could go on: its process was killed or could not write, none has driven it yet, or it was answered while none was there. POST …/resume goes on. */

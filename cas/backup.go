@@ -1,0 +1,598 @@
+package cas
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	bolt "go.etcd.io/bbolt"
+
+	"wf/files"
+	"wf/protocol"
+)
+
+// A backup is a directory:
+//
+//	manifest.json      the newest backup, see Manifest; it is written last, and replaces the one before by a rename
+//	manifests/SHA256   the ones before
+//	lists/SHA256       which packs a backup has (32 bytes each, in order), and its heads and reflog
+//	packs/SHA256       stored packs, one behind the other, each with its length; SHA256.list names them
+//	blobs/xx/DIGEST    the blob files of the store
+//
+// Every file but manifest.json has the name of its contents and never changes: a second backup adds what is new,
+// and a cut-off one leaves files that the next one uses or that harm none.
+
+// BackupOptions say how a backup is made.
+type BackupOptions struct {
+	// Gentle leaves the machine to others for most of the time.
+	Gentle bool
+	// Progress is called now and then with what was read of how much, in bytes; nil is allowed.
+	Progress func(done, of int64)
+}
+
+// Manifest is what a backup has: wf.backup/v1.
+type Manifest struct {
+	Schema   string       `json:"schema"`
+	At       int64        `json:"at"`       // unix µs at which the heads were read
+	Store    string       `json:"store"`    // directory
+	Previous string       `json:"previous"` // sha256 of the manifest before, "" for the first
+	Heads    BackupList   `json:"heads"`    // with tombstones and the reflog
+	Packs    BackupList   `json:"packs"`
+	Bundles  []BackupFile `json:"bundles"` // the files that have them
+	Blobs    []string     `json:"blobs"`   // digests
+	Bytes    int64        `json:"bytes"`   // of packs and blobs
+	Excluded []string     `json:"excluded"`
+}
+
+// BackupFile is a file of a backup.
+type BackupFile struct {
+	SHA256 string `json:"sha256"`
+	Bytes  int64  `json:"bytes"`
+}
+
+// BackupList is a file with so many entries.
+type BackupList struct {
+	BackupFile
+	Count int `json:"count"`
+}
+
+// BackupReport is what a backup did: wf.backup.report/v1.
+type BackupReport struct {
+	Schema   string   `json:"schema"`
+	Dir      string   `json:"dir"`
+	At       int64    `json:"at"`
+	Heads    int      `json:"heads"`
+	Packs    int      `json:"packs"`
+	Bytes    int64    `json:"bytes"`  // of the whole backup
+	Copied   int64    `json:"copied"` // of them now
+	Excluded []string `json:"excluded"`
+}
+
+// excluded is what no backup has.
+var excluded = []string{
+	"tokens of wf serve and wf hub, and keys: make new ones",
+	"pinned heads and the key that seals stored states, which belong to the user of a machine",
+	"schedules that were served, sockets, locks and stored states, which are made anew",
+	"config.yaml and what was trusted",
+}
+
+const (
+	manifestFile = "manifest.json"
+	dirManifests = "manifests"
+	dirLists     = "lists"
+	dirPacks     = "packs"
+	bundleMax    = 64 << 20
+)
+
+// Backup copies what the heads of a store lead to into dir, beside what earlier backups left there. Others go on
+// working; a collection is refused. All of it is read and hashed: damage, or a block that is missing, ends it with an error
+// wrapping ErrCorrupt, and the backup before stays. Cut off anywhere, the backup before stays too.
+func Backup(ctx context.Context, s *Store, dir string, o BackupOptions) (r BackupReport, err error) {
+	defer func() {
+		if err != nil {
+			r, err = BackupReport{}, fmt.Errorf("backup of %s to %s: %w", s.Dir(), dir, classify(err))
+		}
+	}()
+	b := backup{s: s, dir: dir, o: o, known: map[[32]byte]bool{}}
+	if err := b.prepare(); err != nil {
+		return r, err
+	}
+	unlockGC, err := lockGC(s, false)
+	if err != nil {
+		return r, err
+	}
+	defer unlockGC()
+	if err := b.write(ctx); err != nil {
+		return r, err
+	}
+	if err := b.s.noteBackup(LastBackup{dir, b.m.At, b.m.Bytes}); err != nil {
+		b.s.warn(fmt.Errorf("the backup is made, and not noted in %s: %w", s.Dir(), err))
+	}
+	return BackupReport{"wf.backup.report/v1", dir, b.m.At, b.m.Heads.Count, b.m.Packs.Count, b.m.Bytes, b.copied, b.m.Excluded}, nil
+}
+
+// LastBackup is the newest backup that was made of a store, as its directory tells.
+type LastBackup struct {
+	Dir   string `json:"dir"`
+	At    int64  `json:"at"` // unix µs
+	Bytes int64  `json:"bytes"`
+}
+
+func (s *Store) noteBackup(l LastBackup) error {
+	var err error
+	if l.Dir, err = filepath.Abs(l.Dir); err != nil {
+		return err
+	}
+	raw, err := json.Marshal(l)
+	if err != nil {
+		return err
+	}
+	return files.Replace(filepath.Join(s.Dir(), fileBackup), raw)
+}
+
+// LastBackup is nil where none was made.
+func (s *Store) LastBackup() (*LastBackup, error) {
+	f, err := openData(filepath.Join(s.Dir(), fileBackup))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	raw, err := files.Bounded(f, 64<<10)
+	l := new(LastBackup)
+	if err == nil {
+		err = json.Unmarshal(raw, l)
+	}
+	return l, err
+}
+
+// backup is one that is being made.
+type backup struct {
+	s      *Store
+	dir    string
+	o      BackupOptions
+	m      Manifest
+	known  map[[32]byte]bool // packs that bundles have
+	copied int64
+	of     int64 // bytes that are read, about
+	done   int64
+
+	bundle *bundle // that is written
+}
+
+// prepare makes the directories, and reads what is there.
+func (b *backup) prepare() error {
+	for _, d := range []string{"", dirManifests, dirLists, dirPacks, dirBlobs} {
+		if err := os.MkdirAll(filepath.Join(b.dir, d), 0o700); err != nil {
+			return err
+		}
+	}
+	b.m = Manifest{Schema: "wf.backup/v1", Store: b.s.Dir(), Excluded: excluded, Bundles: []BackupFile{}, Blobs: []string{}}
+	before, raw, err := readManifest(b.dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return b.vacant()
+	case err != nil:
+		return err
+	}
+	sum := sha256.Sum256(raw)
+	b.m.Previous = hex.EncodeToString(sum[:])
+	for _, f := range before.Bundles {
+		list, err := os.ReadFile(filepath.Join(b.dir, dirPacks, f.SHA256+".list"))
+		if err == nil {
+			_, err = os.Stat(filepath.Join(b.dir, dirPacks, f.SHA256))
+		}
+		if err != nil || len(list)%sha256.Size != 0 {
+			continue // damaged: its packs are copied again
+		}
+		for d := range slices.Chunk(list, sha256.Size) {
+			b.known[[32]byte(d)] = true
+		}
+		b.m.Bundles = append(b.m.Bundles, f)
+	}
+	return errors.Join(files.Replace(filepath.Join(b.dir, dirManifests, b.m.Previous), raw), removeTemporary(b.dir))
+}
+
+// vacant refuses a directory that holds something else.
+func (b *backup) vacant() error {
+	names, err := os.ReadDir(b.dir)
+	for _, e := range names {
+		if !slices.Contains([]string{dirManifests, dirLists, dirPacks, dirBlobs}, e.Name()) && !strings.HasPrefix(e.Name(), ".") {
+			return protocol.ErrUsage.With("name an empty directory, or one of a backup", "%s holds something else than a backup: %s", b.dir, e.Name())
+		}
+	}
+	return errors.Join(err, removeTemporary(b.dir))
+}
+
+// removeTemporary removes what a backup that was cut off had not finished.
+func removeTemporary(dir string) error {
+	found, err := filepath.Glob(filepath.Join(dir, dirPacks, "new-*"))
+	for _, path := range found {
+		err = errors.Join(err, removeIfThere(path))
+	}
+	return err
+}
+
+func readManifest(dir string) (m Manifest, raw []byte, err error) {
+	if raw, err = os.ReadFile(filepath.Join(dir, manifestFile)); err != nil {
+		return m, nil, err
+	}
+	if err := json.Unmarshal(raw, &m); err != nil || m.Schema != "wf.backup/v1" {
+		return m, nil, fmt.Errorf("%s is no manifest of a backup: %w", filepath.Join(dir, manifestFile), protocol.ErrCorrupt)
+	}
+	return m, raw, nil
+}
+
+func (b *backup) write(ctx context.Context) error {
+	c := &collector{s: b.s, clock: b.s.now(), now: extent{pack: string(packKey(0))}, blobs: map[[32]byte]bool{},
+		marks: marker{ids: map[[32]byte]uint32{}, stones: map[[32]byte]protocol.Link{}}}
+	if b.o.Gentle {
+		c.pause = 30
+	}
+	b.of = 2 * fileSize(b.s)
+	refs, reflog, err := b.view(ctx)
+	if err != nil {
+		return err
+	}
+	if err := c.readAll(ctx, func(sum, pack []byte, at int) {
+		if at == 0 {
+			b.progress(0)
+		}
+	}); err != nil {
+		return err
+	}
+	for _, it := range refs {
+		h, err := parseHead(string(it.key), it.value)
+		if err == nil {
+			err = c.from(ctx, h.Link, "head "+h.Name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for _, it := range reflog {
+		if err := c.lines(ctx, it, c.clock-reflogKept.Microseconds()); err != nil {
+			return err
+		}
+	}
+	if err := b.packs(ctx, c); err != nil {
+		return err
+	}
+	heads := appendEntries(appendEntries(nil, refs), reflog)
+	if b.m.Heads, err = b.list(heads, len(refs)); err != nil {
+		return err
+	}
+	return b.finish()
+}
+
+// view copies heads, tombstones and reflog as they are at one moment.
+func (b *backup) view(ctx context.Context) (refs, reflog []entry, err error) {
+	err = b.s.view(ctx, func(tx *bolt.Tx) error {
+		refs, reflog = nil, nil
+		b.m.At = b.s.now()
+		all := func(bucket []byte, to *[]entry) error {
+			return tx.Bucket(bucket).ForEach(func(k, v []byte) error {
+				*to = append(*to, entry{bytes.Clone(k), bytes.Clone(v)})
+				return nil
+			})
+		}
+		return errors.Join(all(bucketRefs, &refs), all(bucketReflog, &reflog))
+	})
+	return refs, reflog, err
+}
+
+// appendEntries writes how many entries there are, and each with its lengths.
+func appendEntries(out []byte, all []entry) []byte {
+	out = binary.AppendUvarint(out, uint64(len(all)))
+	for _, it := range all {
+		out = append(binary.AppendUvarint(out, uint64(len(it.key))), it.key...)
+		out = append(binary.AppendUvarint(out, uint64(len(it.value))), it.value...)
+	}
+	return out
+}
+
+// entries reads what appendEntries wrote.
+func (r *reader) entries() (out []entry) {
+	for n := r.uint(); n > 0 && !r.bad; n-- {
+		out = append(out, entry{r.take(r.uint()), r.take(r.uint())})
+	}
+	return out
+}
+
+// packs copies the packs that have a block which is reached, unless a bundle has them.
+func (b *backup) packs(ctx context.Context, c *collector) error {
+	var list []byte
+	err := b.s.eachPart(ctx, [][]byte{bucketBlocks}, nil, nil, func(part []entry) error {
+		begun := time.Now()
+		defer c.rest(ctx, begun)
+		for _, it := range part {
+			b.progress(int64(len(it.value)))
+			n, seen := slices.BinarySearchFunc(c.packs, string(it.key), func(p seenPack, key string) int { return strings.Compare(p.key, key) })
+			if !seen || !slices.ContainsFunc(c.packs[n].blocks, func(id uint32) bool { return c.marks.blocks[id].state&gcLive != 0 }) {
+				continue
+			}
+			sum := sha256.Sum256(it.value)
+			list = append(list, sum[:]...)
+			b.m.Bytes += int64(len(it.value))
+			if it.value[0] == packBlob {
+				if err := b.blob(it.value[1:]); err != nil {
+					return err
+				}
+			}
+			if b.known[sum] {
+				continue
+			}
+			b.known[sum] = true
+			if err := b.add(sum, it.value); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err == nil {
+		err = b.flush()
+	}
+	if b.bundle != nil {
+		err = errors.Join(err, b.bundle.drop())
+	}
+	if err == nil {
+		b.m.Packs, err = b.list(list, len(list)/sha256.Size)
+	}
+	return err
+}
+
+func (b *backup) progress(n int64) {
+	b.done += n
+	if b.o.Progress != nil {
+		b.o.Progress(b.done, b.of)
+	}
+}
+
+// bundle is a file of packs that is written.
+type bundle struct {
+	f    *os.File
+	w    *bufio.Writer
+	sum  hash.Hash
+	size int64
+	list []byte
+}
+
+func (x *bundle) drop() error { return errors.Join(x.f.Close(), removeIfThere(x.f.Name())) }
+
+// add writes a pack to the bundle that is written.
+func (b *backup) add(sum [32]byte, stored []byte) error {
+	if err := b.s.opts.before(OpBackup); err != nil {
+		return err
+	}
+	if b.bundle == nil {
+		f, err := os.CreateTemp(filepath.Join(b.dir, dirPacks), "new-*")
+		if err != nil {
+			return err
+		}
+		h := sha256.New()
+		b.bundle = &bundle{f: f, w: bufio.NewWriterSize(io.MultiWriter(f, h), 1<<20), sum: h}
+	}
+	x := b.bundle
+	head := binary.AppendUvarint(nil, uint64(len(stored)))
+	if _, err := x.w.Write(head); err != nil {
+		return err
+	}
+	if _, err := x.w.Write(stored); err != nil {
+		return err
+	}
+	x.size += int64(len(head) + len(stored))
+	x.list = append(x.list, sum[:]...)
+	b.copied += int64(len(stored))
+	if x.size < bundleMax {
+		return nil
+	}
+	return b.flush()
+}
+
+// flush ends the bundle that is written.
+func (b *backup) flush() error {
+	x := b.bundle
+	if x == nil {
+		return nil
+	}
+	if err := errors.Join(x.w.Flush(), x.f.Sync()); err != nil {
+		return err
+	}
+	name := hex.EncodeToString(x.sum.Sum(nil))
+	path := filepath.Join(b.dir, dirPacks, name)
+	if err := files.Replace(path+".list", x.list); err != nil {
+		return err
+	}
+	if err := errors.Join(x.f.Close(), b.s.opts.before(OpBackup), os.Rename(x.f.Name(), path)); err != nil {
+		return err
+	}
+	b.bundle = nil
+	b.m.Bundles = append(b.m.Bundles, BackupFile{name, x.size})
+	return files.SyncDir(filepath.Dir(path))
+}
+
+// blob copies a blob file, which was hashed when the graph was made.
+func (b *backup) blob(digest []byte) error {
+	name := hex.EncodeToString(digest)
+	b.m.Blobs = append(b.m.Blobs, name)
+	data, err := readData(b.s.blobPath(digest))
+	if err != nil {
+		return err
+	}
+	b.m.Bytes += int64(len(data))
+	to := filepath.Join(b.dir, dirBlobs, name[:2], name)
+	if old, err := os.Stat(to); err == nil && old.Size() == int64(len(data)) {
+		return nil
+	}
+	if err := errors.Join(b.s.opts.before(OpBackup), os.MkdirAll(filepath.Dir(to), 0o700)); err != nil {
+		return err
+	}
+	b.copied += int64(len(data))
+	return files.Replace(to, data)
+}
+
+// list writes a list, under the name of its contents.
+func (b *backup) list(data []byte, count int) (BackupList, error) {
+	sum := sha256.Sum256(data)
+	name := hex.EncodeToString(sum[:])
+	err := errors.Join(b.s.opts.before(OpBackup), files.Replace(filepath.Join(b.dir, dirLists, name), data))
+	return BackupList{BackupFile{name, int64(len(data))}, count}, err
+}
+
+// finish writes the manifest, by which the backup is there.
+func (b *backup) finish() error {
+	raw, err := json.MarshalIndent(b.m, "", "  ")
+	if err == nil {
+		err = b.s.opts.before(OpBackup)
+	}
+	if err != nil {
+		return err
+	}
+	for _, d := range []string{dirBlobs, dirPacks, dirLists, ""} { // what was made in them before
+		if err := files.SyncDir(filepath.Join(b.dir, d)); err != nil {
+			return err
+		}
+	}
+	return files.Replace(filepath.Join(b.dir, manifestFile), append(raw, '\n'))
+}
+
+// VerifyBackup reads all of a backup again. What it finds damaged or missing is an error wrapping ErrCorrupt.
+func VerifyBackup(ctx context.Context, dir string) (Manifest, error) {
+	m, err := readBackup(ctx, dir, func([]byte) error { return nil }, func(string, []byte) error { return nil }, func(refs, reflog []entry) error { return nil })
+	if err != nil {
+		return m, fmt.Errorf("the backup in %s: %w", dir, classify(err))
+	}
+	return m, nil
+}
+
+// readBackup gives the parts of a backup, each held against its hash: its packs in order, its blobs, its heads.
+func readBackup(ctx context.Context, dir string, pack func([]byte) error, blob func(name string, data []byte) error, heads func(refs, reflog []entry) error) (m Manifest, err error) {
+	if m, _, err = readManifest(dir); err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			err = protocol.ErrUsage.With("wf store backup DIR makes one", "there is no backup in %s", dir)
+		}
+		return m, err
+	}
+	list, err := readListed(dir, m.Packs)
+	if err != nil {
+		return m, err
+	}
+	wanted := make(map[[32]byte]bool, m.Packs.Count)
+	for d := range slices.Chunk(list, sha256.Size) {
+		wanted[[32]byte(d)] = true
+	}
+	for _, f := range m.Bundles {
+		if err := readBundle(ctx, dir, f, wanted, pack); err != nil {
+			return m, err
+		}
+	}
+	if len(wanted) > 0 {
+		return m, fmt.Errorf("%s lacks %d packs: %w", dir, len(wanted), protocol.ErrCorrupt)
+	}
+	for _, name := range m.Blobs {
+		if ctx.Err() != nil {
+			return m, context.Cause(ctx)
+		}
+		if err := readBlob(dir, name, blob); err != nil {
+			return m, err
+		}
+	}
+	raw, err := readListed(dir, m.Heads)
+	if err != nil {
+		return m, err
+	}
+	r := reader{b: raw}
+	refs := r.entries()
+	reflog := r.entries()
+	if r.bad || len(r.b) > 0 || len(refs) != m.Heads.Count {
+		return m, fmt.Errorf("the heads in %s: %w", dir, protocol.ErrCorrupt)
+	}
+	return m, heads(refs, reflog)
+}
+
+// readListed reads a list, and holds it against its hash.
+func readListed(dir string, l BackupList) ([]byte, error) {
+	data, err := os.ReadFile(filepath.Join(dir, dirLists, filepath.Base(l.SHA256)))
+	if sum := sha256.Sum256(data); err != nil || hex.EncodeToString(sum[:]) != l.SHA256 {
+		return nil, fmt.Errorf("list %s: %w", l.SHA256, errors.Join(protocol.ErrCorrupt, err))
+	}
+	return data, nil
+}
+
+// readBundle gives the packs of a bundle that are wanted, and takes them off the list.
+func readBundle(ctx context.Context, dir string, b BackupFile, wanted map[[32]byte]bool, pack func([]byte) error) error {
+	damaged := func(err error) error {
+		return fmt.Errorf("bundle %s: %w", b.SHA256, errors.Join(protocol.ErrCorrupt, err))
+	}
+	f, err := os.Open(filepath.Join(dir, dirPacks, filepath.Base(b.SHA256)))
+	if err != nil {
+		return damaged(err)
+	}
+	defer f.Close()
+	h := sha256.New()
+	in := bufio.NewReaderSize(io.TeeReader(f, h), 1<<20)
+	for {
+		n, err := binary.ReadUvarint(in)
+		if err == io.EOF {
+			break
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err != nil || n > 2*BlockMax {
+			return damaged(err)
+		}
+		stored := make([]byte, n)
+		if _, err := io.ReadFull(in, stored); err != nil {
+			return damaged(err)
+		}
+		sum := sha256.Sum256(stored)
+		if !wanted[sum] {
+			continue
+		}
+		delete(wanted, sum)
+		if err := pack(stored); err != nil {
+			return err
+		}
+	}
+	if hex.EncodeToString(h.Sum(nil)) != b.SHA256 {
+		return damaged(nil)
+	}
+	return nil
+}
+
+// readBlob gives a blob, and holds its block against the digest.
+func readBlob(dir, name string, blob func(string, []byte) error) error {
+	sum, err := hex.DecodeString(name)
+	if err != nil || len(sum) != sha256.Size {
+		return fmt.Errorf("the blob %q: %w", name, protocol.ErrCorrupt)
+	}
+	data, err := readData(filepath.Join(dir, dirBlobs, name[:2], name))
+	var us []unpacked
+	if err == nil {
+		us, err = unpack(data)
+	}
+	if err == nil && (len(us) != 1 || !bytes.Equal(us[0].digest[:], sum)) {
+		err = errors.New("it holds another block")
+	}
+	if err != nil {
+		return fmt.Errorf("blob %s: %w", name, errors.Join(protocol.ErrCorrupt, err))
+	}
+	return blob(name, data)
+}

@@ -1,0 +1,326 @@
+package cas
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"wf/protocol"
+)
+
+// toBackUp is a store with runs, blobs, a fork, a tombstone and garbage.
+func toBackUp(t testing.TB) *Store {
+	t.Helper()
+	s := openSample(t)
+	j := sampleRun(t, s, "one", 40)
+	sampleRunOf(t, s, "old", 3, func(v int) string { return fmt.Sprint("old", v, randomText(2000)) })
+	for e, err := range s.After(t.Context(), "one", 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Seq == 70 {
+			if _, err := j.Fork(t.Context(), 1, "fork", e, Draft{Data: protocol.Forked{}}, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	bury(t, s, "old")
+	return s
+}
+
+func restored(t testing.TB, backup string) *Store {
+	t.Helper()
+	to := filepath.Join(t.TempDir(), "new")
+	if _, err := Restore(t.Context(), backup, to, 1, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	s := must(Open(t.Context(), to, Options{MustExist: true}))
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+func TestAStoreIsRestoredFromItsBackup(t *testing.T) {
+	s := toBackUp(t)
+	want := everything(t, s)
+	dir := t.TempDir()
+	r := must(Backup(t.Context(), s, dir, BackupOptions{}))
+	if r.Copied != r.Bytes || r.Bytes == 0 || r.Heads != 3 || len(r.Excluded) == 0 {
+		t.Errorf("%+v", r)
+	}
+	m := must(VerifyBackup(t.Context(), dir))
+	if m.Previous != "" || m.Packs.Count != r.Packs || len(m.Blobs) == 0 {
+		t.Errorf("%+v", m)
+	}
+	got := restored(t, dir)
+	if all := everything(t, got); !maps.Equal(all, want) {
+		t.Errorf("%v, want %v", all, want)
+	}
+	if v := must(Verify(t.Context(), got, VerifyOptions{All: true})); !v.OK {
+		t.Error(v.Findings)
+	}
+	if stone := must(got.Tombstone(t.Context(), "old")); stone == nil || stone.By != "ada" {
+		t.Errorf("the tombstone is %+v", stone)
+	}
+	held := must(got.Held(t.Context()))
+	if held == nil || held.Backup != dir || held.Store == "" {
+		t.Fatalf("it is held by %+v", held)
+	}
+	if err := got.MayGoOn(t.Context()); !errors.Is(err, protocol.ErrHeld) {
+		t.Error(err)
+	}
+	if err := got.Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := got.MayGoOn(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if err := s.MayGoOn(t.Context()); err != nil {
+		t.Error(err)
+	}
+	// What a collection would remove is not in the backup.
+	before := must(s.Head(t.Context(), "run/one"))
+	wantHas(t, got, true, before.Link)
+	if _, err := Restore(t.Context(), dir, got.Dir(), 1, Options{}); !errors.Is(err, protocol.ErrUsage) {
+		t.Errorf("into a store: %v", err)
+	}
+}
+
+func TestASecondBackupCopiesWhatIsNew(t *testing.T) {
+	s := toBackUp(t)
+	dir := t.TempDir()
+	first := must(Backup(t.Context(), s, dir, BackupOptions{}))
+	if again := must(Backup(t.Context(), s, dir, BackupOptions{Gentle: true})); again.Copied != 0 || again.Bytes != first.Bytes {
+		t.Errorf("without a change: %+v", again)
+	}
+	sampleRunOf(t, s, "two", 4, func(v int) string { return fmt.Sprint("two", v) })
+	bury(t, s, "one")
+	must(GC(t.Context(), s, GCOptions{}))
+	want := everything(t, s)
+	second := must(Backup(t.Context(), s, dir, BackupOptions{}))
+	if second.Copied == 0 || second.Copied > 40<<10 {
+		t.Errorf("it copied %d bytes of %d", second.Copied, second.Bytes)
+	}
+	if m := must(VerifyBackup(t.Context(), dir)); m.Previous == "" {
+		t.Error("it names no earlier backup")
+	}
+	if got := everything(t, restored(t, dir)); !maps.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+// Cut off by a kill or a full disk before any of its operations, a backup leaves the one before.
+func TestABackupThatIsCutOffAnywhereLeavesTheOneBefore(t *testing.T) {
+	for n := 1; ; n++ {
+		s := toBackUp(t)
+		dir := t.TempDir()
+		must(Backup(t.Context(), s, dir, BackupOptions{}))
+		want := everything(t, s)
+		sampleRunOf(t, s, "two", 4, func(v int) string { return fmt.Sprint("two", v, randomText(80<<10)) })
+		count, killed := 0, ""
+		s.opts.Before = func(op Op) error {
+			if op != OpBackup {
+				return nil
+			}
+			if count++; count != n {
+				return nil
+			}
+			killed = filepath.Join(t.TempDir(), "killed")
+			return errors.Join(os.CopyFS(killed, os.DirFS(dir)), syscall.ENOSPC)
+		}
+		_, err := Backup(t.Context(), s, dir, BackupOptions{})
+		s.opts.Before = nil
+		if killed == "" {
+			if err != nil || n < 5 {
+				t.Fatalf("%d operations, %v", n-1, err)
+			}
+			return
+		}
+		if !errors.Is(err, protocol.ErrDiskFull) {
+			t.Fatalf("operation %d: %v", n, err)
+		}
+		now := everything(t, s)
+		for what, dir := range map[string]string{"full": dir, "killed": killed} {
+			must(VerifyBackup(t.Context(), dir))
+			if got := everything(t, restored(t, dir)); !maps.Equal(got, want) {
+				t.Fatalf("%s at operation %d: %v, want %v", what, n, got, want)
+			}
+			must(Backup(t.Context(), s, dir, BackupOptions{}))
+			must(VerifyBackup(t.Context(), dir))
+			if got := everything(t, restored(t, dir)); !maps.Equal(got, now) {
+				t.Fatalf("%s at operation %d, made again: %v, want %v", what, n, got, now)
+			}
+		}
+	}
+}
+
+// Cut off anywhere, a restoring leaves no store, or a whole one.
+func TestARestoringThatIsCutOffAnywhereLeavesNoHalfStore(t *testing.T) {
+	s := toBackUp(t)
+	want := everything(t, s)
+	dir := t.TempDir()
+	must(Backup(t.Context(), s, dir, BackupOptions{}))
+	for n := 1; ; n++ {
+		to := filepath.Join(t.TempDir(), "new")
+		count, killed := 0, ""
+		_, err := Restore(t.Context(), dir, to, 1, Options{Before: func(Op) error {
+			if count++; count != n {
+				return nil
+			}
+			killed = filepath.Join(t.TempDir(), "killed")
+			return errors.Join(os.CopyFS(killed, os.DirFS(to)), syscall.ENOSPC)
+		}})
+		if killed == "" {
+			if err != nil || n < 5 {
+				t.Fatalf("%d operations, %v", n-1, err)
+			}
+			return
+		}
+		if !errors.Is(err, protocol.ErrDiskFull) {
+			t.Fatalf("operation %d: %v", n, err)
+		}
+		for _, at := range []string{to, killed} {
+			if _, err := Open(t.Context(), at, Options{MustExist: true}); err == nil {
+				t.Fatalf("operation %d: a store is there", n)
+			}
+			if _, err := Restore(t.Context(), dir, at, 1, Options{}); err != nil {
+				t.Fatalf("operation %d: %v", n, err)
+			}
+			again := must(Open(t.Context(), at, Options{MustExist: true}))
+			if got := everything(t, again); !maps.Equal(got, want) {
+				t.Fatalf("operation %d: %v, want %v", n, got, want)
+			}
+			if err := again.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
+func TestADamagedBackupIsFound(t *testing.T) {
+	s := toBackUp(t)
+	dir := t.TempDir()
+	must(Backup(t.Context(), s, dir, BackupOptions{}))
+	damaged := 0
+	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() || filepath.Ext(path) == ".list" {
+			return err
+		}
+		data := must(os.ReadFile(path))
+		for _, wrong := range [][]byte{nil, data[:len(data)-1], append(append([]byte{}, data[:len(data)/2]...), append([]byte{data[len(data)/2] ^ 1}, data[len(data)/2+1:]...)...)} {
+			if filepath.Base(path) == manifestFile && len(wrong) == len(data) {
+				continue // a byte of the text may be of no weight
+			}
+			if filepath.Base(path) == manifestFile && len(wrong) == len(data)-1 {
+				continue // the last newline
+			}
+			if err := os.WriteFile(path, wrong, 0o600); err != nil {
+				return err
+			}
+			if _, err := VerifyBackup(t.Context(), dir); !errors.Is(err, protocol.ErrCorrupt) {
+				t.Errorf("%s with %d of %d bytes: %v", path, len(wrong), len(data), err)
+			}
+			if _, err := Restore(t.Context(), dir, filepath.Join(t.TempDir(), "x"), 1, Options{}); !errors.Is(err, protocol.ErrCorrupt) {
+				t.Errorf("restored from %s with %d of %d bytes: %v", path, len(wrong), len(data), err)
+			}
+			damaged++
+		}
+		return os.WriteFile(path, data, 0o600)
+	})
+	if err != nil || damaged < 10 {
+		t.Errorf("%d, %v", damaged, err)
+	}
+	must(VerifyBackup(t.Context(), dir))
+}
+
+func TestABackupBesideLiveRunsIsWhole(t *testing.T) {
+	s := toBackUp(t)
+	stop, done := make(chan struct{}), sync.WaitGroup{}
+	for n := range 3 {
+		other := must(Open(t.Context(), s.Dir(), Options{Wait: time.Minute}))
+		t.Cleanup(func() { _ = other.Close() })
+		done.Go(func() {
+			m := must(other.Memory(fmt.Sprint("live", n)))
+			var at EventRef
+			for i := 0; ; i++ {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				all, err := m.Append(t.Context(), int64(i), at, []Draft{{Data: protocol.TextSaid{Content: protocol.NewText(fmt.Sprint(i, randomText(1500)))}}})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				at = EventRef{all[0].Seq, all[0].CID}
+			}
+		})
+	}
+	defer done.Wait()
+	defer close(stop)
+	dir := t.TempDir()
+	for range 3 {
+		must(Backup(t.Context(), s, dir, BackupOptions{}))
+		got := restored(t, dir)
+		everything(t, got)
+		if v := must(Verify(t.Context(), got, VerifyOptions{All: true})); !v.OK {
+			t.Error(v.Findings)
+		}
+	}
+}
+
+// While a backup is made nothing is collected.
+func TestACollectionDuringABackupIsRefused(t *testing.T) {
+	s := toBackUp(t)
+	var refused error
+	s.opts.Before = func(op Op) error {
+		if op == OpBackup && refused == nil {
+			_, refused = GC(t.Context(), s, GCOptions{})
+		}
+		return nil
+	}
+	must(Backup(t.Context(), s, t.TempDir(), BackupOptions{}))
+	if !errors.Is(refused, protocol.ErrBusy) {
+		t.Error(refused)
+	}
+}
+
+// BenchmarkBackup backs up a store of about 1 GB (WF_BENCH_MB), and then what was added to it.
+func BenchmarkBackup(b *testing.B) {
+	want := int64(1000)
+	if _, err := fmt.Sscan(os.Getenv("WF_BENCH_MB"), &want); err != nil && os.Getenv("WF_BENCH_MB") != "" {
+		b.Fatal(err)
+	}
+	s := openSample(b)
+	for i := 0; fileSize(s) < want*1e6; i++ {
+		var blocks []Block
+		var links []protocol.Link
+		for n := range 2000 {
+			x := Raw([]byte(fmt.Sprint(i, n, randomText(3000+n))))
+			blocks, links = append(blocks, x), append(links, x.Link)
+		}
+		root := must(Encode(map[string]any{"links": links}))
+		if err := s.Commit(b.Context(), Batch{Blocks: append(blocks, root), Moves: []Move{{Name: fmt.Sprint("memory/", i), New: root.Link}}}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	for b.Loop() {
+		dir := b.TempDir()
+		begun := time.Now()
+		r := must(Backup(b.Context(), s, dir, BackupOptions{}))
+		b.ReportMetric(float64(r.Copied)/1e6/time.Since(begun).Seconds(), "MB/s")
+		begun = time.Now()
+		must(Backup(b.Context(), s, dir, BackupOptions{}))
+		b.ReportMetric(time.Since(begun).Seconds(), "s-again")
+		begun = time.Now()
+		must(VerifyBackup(b.Context(), dir))
+		b.ReportMetric(float64(r.Copied)/1e6/time.Since(begun).Seconds(), "MB/s-verify")
+	}
+}

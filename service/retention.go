@@ -1,0 +1,99 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"wf/agentkit/config"
+	"wf/api"
+	"wf/files"
+	"wf/protocol"
+	"wf/service/compose"
+	"wf/service/query"
+)
+
+// Expired is a run that the retention of the user's config deletes, and by which of its words.
+type Expired struct {
+	Run protocol.RunID
+	Why string
+}
+
+// Expired lists what the user's config deletes at a time, the oldest last. Without retention: there it is nothing.
+func (l *Local) Expired(ctx context.Context, now time.Time) ([]Expired, error) {
+	c, err := l.Config()
+	if err != nil || c.Retention == nil {
+		return nil, err
+	}
+	if err := l.mayRetain(); err != nil {
+		return nil, err
+	}
+	rows, _, err := query.Runs(ctx, l.Engine, api.Query{}) // a run that cannot be read stays
+	if err != nil {
+		return nil, err
+	}
+	return expired(*c.Retention, rows, now)
+}
+
+// mayRetain refuses a config that an agent could have written.
+func (l *Local) mayRetain() error {
+	at := files.Real(compose.UserConfig())
+	places := []string{l.Dir}
+	if store := l.Store.Dir(); filepath.Base(store) == ".wf" {
+		places = append(places, filepath.Dir(store))
+	}
+	for _, dir := range places {
+		if in, err := filepath.Rel(files.Real(dir), at); dir != "" && err == nil && in != ".." && !strings.HasPrefix(in, ".."+string(filepath.Separator)) {
+			return config.ErrConfig.With("keep your config outside of the directories that runs work in", "retention: in %s is not taken: it lies in the workspace %s, where agents write", at, dir)
+		}
+	}
+	return nil
+}
+
+// expired chooses among runs, which come the one that moved last first.
+func expired(r config.Retention, rows []api.Row, now time.Time) (out []Expired, err error) {
+	ended := map[string]int{} // of each workflow
+	for _, row := range rows {
+		if !row.Status.Final() {
+			continue
+		}
+		ended[row.Workflow]++
+		moved, err := time.Parse(time.RFC3339, row.Updated)
+		if err != nil {
+			return nil, err
+		}
+		after := r.After(string(row.Status))
+		driven := row.Driven != nil && *row.Driven
+		if after == 0 || now.Sub(moved) < after || ended[row.Workflow] <= r.KeepLast || driven || row.Parent != nil || slices.Contains(row.Tags, config.Keep) {
+			continue
+		}
+		out = append(out, Expired{row.ID, "retention: " + string(row.Status) + " for more than " + written(after)})
+	}
+	return out, nil
+}
+
+// written is a span in days, where it is some.
+func written(d time.Duration) string {
+	if d%(24*time.Hour) == 0 {
+		return protocol.Plural(int(d/(24*time.Hour)), "day")
+	}
+	return d.String()
+}
+
+// Retain deletes what has expired, and tells of each run. One that moved, or was deleted, meanwhile is passed over.
+func (l *Local) Retain(ctx context.Context, now time.Time, tell func(*api.Deleted, error)) error {
+	all, err := l.Expired(ctx, now)
+	for _, x := range all {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		d, err := l.Delete(ctx, x.Run, api.Delete{Why: x.Why})
+		if !errors.Is(err, protocol.ErrRunDeleted) && !errors.Is(err, protocol.ErrNotFinal) {
+			tell(d, err)
+		}
+	}
+	return err
+}
