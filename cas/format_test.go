@@ -95,7 +95,7 @@ var written = map[string]any{
 	"RunStarted": protocol.RunStarted{}, "ParentRun": protocol.ParentRun{}, "StepStarted": protocol.StepStarted{},
 	"PromptSent": protocol.PromptSent{}, "Usage": protocol.Usage{}, "ChildCall": protocol.ChildCall{}, "ErrorInfo": protocol.ErrorInfo{},
 	"StepCompleted": protocol.StepCompleted{}, "GitState": protocol.GitState{}, "Forked": protocol.Forked{}, "Place": protocol.MemoryPlace{},
-	"Appeared": protocol.Appeared{}, "Found": protocol.Found{}, "Sink": protocol.Sink{}, "CausedBy": protocol.CausedBy{}, "Trigger": protocol.Trigger{}, "Webhook": protocol.Webhook{},
+	"Appeared": protocol.Appeared{}, "Found": protocol.Found{}, "Sink": protocol.Sink{}, "CausedBy": protocol.CausedBy{}, "Trigger": protocol.Trigger{}, "Webhook": protocol.Webhook{}, "Tombstone": protocol.Tombstone{},
 	"Concurrency": protocol.Concurrency{}, "Group": protocol.Group{}, "Slot": protocol.Slot{}, "Use": protocol.Use{}, "Claim": protocol.Claim{},
 }
 
