@@ -32,10 +32,10 @@ type Query struct {
 	Status   protocol.RunStatus
 	Workflow string
 	Tag      string
-	Text     string         // stands in the id, workflow, title, description or a tag; any case
-	Limit    int            // at most; 1…MaxLimit
-	Before   protocol.RunID // only runs that moved earlier than this one
-	All      bool           // those of sub-workflows too
+	Text     string // stands in the id, workflow, title, description or a tag; any case
+	Limit    int    // at most; 1…MaxLimit
+	Before   string // only runs behind this place of the list: Next of a page, or RowPlace
+	All      bool   // those of sub-workflows too
 }
 
 // How many runs are listed.
@@ -61,6 +61,9 @@ type Start struct {
 	Firing  string               `json:"firing,omitempty"`
 	Models  map[string]ModelList `json:"models,omitempty"`  // by role, "" is every role
 	Context string               `json:"context,omitempty"` // how agents see their past: conversation, task, fresh; "" is as their roles say
+
+	// Priority in the queue of a hub, from -9 to 9: larger ones are begun first. A server without a queue refuses it.
+	Priority int `json:"priority,omitempty"`
 
 	// AllowSecretInputs are inputs that may hold a secret, which then is stored, shown and sent.
 	// Without it such inputs are refused.

@@ -1,6 +1,10 @@
 package api
 
-import "wf/protocol"
+import (
+	"strings"
+
+	"wf/protocol"
+)
 
 // Row is a run in a list of runs.
 type Row struct {
@@ -37,12 +41,22 @@ type RowUsage struct {
 
 // Page is a part of the list of runs: wf.runs/v1.
 type Page struct {
-	Schema string          `json:"schema"`
-	Items  []Row           `json:"items"`
-	Next   *protocol.RunID `json:"next"` // before, for the next page; null at the end
+	Schema string  `json:"schema"`
+	Items  []Row   `json:"items"`
+	Next   *string `json:"next"` // before, for the next page; null at the end. What moves meanwhile is not listed twice
 	// Unread are why runs are not listed: they are damaged, or of a newer wf.
 	Unread []*protocol.Error `json:"unread,omitempty"`
 	// Missing are the workers of a hub whose runs are not listed: they did not answer in time, or
 	// are away.
 	Missing []string `json:"missing,omitempty" at:"hub"`
+}
+
+// RowPlace is the place of a row in the list of runs, which is ordered by the time of the newest event, the newest first,
+// then by id. It stays where it is when the run moves.
+func RowPlace(updated string, run protocol.RunID) string { return updated + "," + string(run) }
+
+// ReadRowPlace reads what RowPlace has made; ok is false for what has another shape.
+func ReadRowPlace(place string) (updated string, run protocol.RunID, ok bool) {
+	updated, id, ok := strings.Cut(place, ",")
+	return updated, protocol.RunID(id), ok
 }

@@ -25,7 +25,11 @@ func UserKey(stateDir string) ([]byte, error) {
 	if stateDir == "" {
 		return nil, errNoState
 	}
-	path := filepath.Join(stateDir, keyFile)
+	return Secret(filepath.Join(stateDir, keyFile))
+}
+
+// Secret is a file of 32 random bytes, which is made when there is none, as that of UserKey is.
+func Secret(path string) ([]byte, error) {
 	key, err := readKey(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		if err = makeKey(path); err == nil {
@@ -63,7 +67,7 @@ func makeKey(path string) error {
 	}
 	key := make([]byte, keySize)
 	rand.Read(key) // never fails
-	f, err := os.CreateTemp(filepath.Dir(path), keyFile+".*")
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
 	if err != nil {
 		return err
 	}

@@ -17,7 +17,7 @@ import (
 
 // ToldToHubs are the runs of a daemon as a hub hears of them.
 func ToldToHubs(ctx context.Context, d *Daemon) ([]relay.Run, error) {
-	return newHubStore(d.Service).Runs(ctx)
+	return newHubStore(d.Service, d.Supervisor).Runs(ctx)
 }
 
 // Recount has a daemon look at its store now, as it does every few seconds.

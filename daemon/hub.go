@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"wf/api"
+	"wf/cas"
 	"wf/engine"
 	"wf/files"
 	"wf/hub/client"
@@ -145,6 +146,10 @@ func (h *Hub) start(ctx context.Context, data hubData) error {
 	if err := h.listen(ctx, data, keys); err != nil {
 		return err
 	}
+	digests, err := cas.Secret(data.file("digest.key"))
+	if err != nil {
+		return err
+	}
 	h.Metrics = new(metrics.Registry)
 	h.Metrics.Process(h.Version)
 	registerHub(h.Metrics, h.store)
@@ -155,7 +160,7 @@ func (h *Hub) start(ctx context.Context, data hubData) error {
 	})
 	h.relay = &relay.Hub{Metrics: h.Metrics, Ready: readable.ready, Queue: h.store.Queue, Registry: h.store.Registry, Pointers: h.store.Pointers,
 		Name: h.Name, Version: h.Version, Page: web.Handler(), Log: h.Log,
-		NewCode: h.newCode, NamesWorker: keys.NamesWorker, RequestRun: engine.RequestRun}
+		NewCode: h.newCode, NamesWorker: keys.NamesWorker, RequestRun: engine.RequestRun, DigestKey: digests}
 	handler := meter.Wrap(h.relay.Handler())
 	if h.ClientCA != "" {
 		handler = certified(handler)

@@ -18,15 +18,18 @@ type hubStore struct {
 	s       *cas.Store
 	catalog compose.Catalog
 	pins    *cas.Pins // which runs came from elsewhere
+	driving *Supervisor
+	settle  func() // returns when what requests have begun until now is driven
 
 	mu     sync.Mutex
 	known  map[protocol.RunID]begun
 	caps   []string
 	looked time.Time
+	ended  uint64 // drives that had ended when runs were listed
 }
 
-func newHubStore(of *service.Local) *hubStore {
-	return &hubStore{s: of.Store, catalog: of.Catalog, pins: of.Pins(of.Store), known: map[protocol.RunID]begun{}}
+func newHubStore(of *service.Local, driving *Supervisor) *hubStore {
+	return &hubStore{s: of.Store, catalog: of.Catalog, pins: of.Pins(of.Store), driving: driving, settle: of.AwaitMoves, known: map[protocol.RunID]begun{}}
 }
 
 // begun is how a run was begun, which never changes.
@@ -60,12 +63,15 @@ func (h *hubStore) Caps(context.Context) ([]string, error) {
 
 // Runs are all runs with their heads.
 func (h *hubStore) Runs(ctx context.Context) ([]relay.Run, error) {
+	ended, _ := h.driving.ended()
 	heads, err := h.s.Heads(ctx, protocol.RunHead(""))
 	if err != nil {
 		return nil, err
 	}
+	h.settle()
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.ended = ended
 	by := make(map[protocol.RunID]cas.Head, len(heads))
 	for _, head := range heads {
 		run := protocol.RunOf(head.Name)
@@ -90,7 +96,7 @@ func (h *hubStore) Runs(ctx context.Context) ([]relay.Run, error) {
 	out := make([]relay.Run, len(heads))
 	for i, head := range heads {
 		run := protocol.RunOf(head.Name)
-		out[i] = relay.Run{ID: run, HeadSeq: head.Seq, HeadCID: head.Link.String(), Foreign: !h.own(by, run)}
+		out[i] = relay.Run{ID: run, HeadSeq: head.Seq, HeadCID: head.Link.String(), Foreign: !h.own(by, run), Busy: h.driving.Drives(run)}
 		if !out[i].Foreign { // else no job started it here
 			out[i].RequestID = h.known[run].request
 		}
@@ -113,7 +119,27 @@ func (h *hubStore) own(heads map[protocol.RunID]cas.Head, run protocol.RunID) bo
 // deepest is how many runs a run is a part of at most.
 const deepest = 64
 
-// AwaitChange returns with every commit, and every few seconds for what lies in files.
+// AwaitChange returns with every commit, with the end of every drive, and every few seconds for what lies in files.
 func (h *hubStore) AwaitChange(ctx context.Context, since uint64) (uint64, error) {
-	return awaitChange(ctx, h.s, since, lookForWorkflows)
+	ended, next := h.driving.ended()
+	h.mu.Lock()
+	told := h.ended
+	h.mu.Unlock()
+	if told != ended {
+		return since, nil
+	}
+	waits, stop := context.WithCancel(ctx)
+	defer stop()
+	go func() {
+		select {
+		case <-next:
+			stop()
+		case <-waits.Done():
+		}
+	}()
+	now, err := awaitChange(waits, h.s, since, lookForWorkflows)
+	if err != nil && ctx.Err() == nil && waits.Err() != nil {
+		return since, nil
+	}
+	return now, err
 }

@@ -1,15 +1,22 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 
+	"wf/cas"
 	"wf/hub/client"
 	"wf/hub/guard"
 	"wf/hub/relay"
+	"wf/hub/seal"
 	"wf/protocol"
+	"wf/service/compose"
 )
 
 // Join connects the daemon to a hub, as long as it runs, until stop is called. stop is never nil.
@@ -35,8 +42,12 @@ func (d *Daemon) Join(h Remote) (stop func(), err error) {
 			return stop, protocol.ErrUnauthorized.With("name the file with the token that wf hub made for this worker: --hub-token-file FILE", "the hub %s wants a token of its workers", h.URL)
 		}
 	}
+	identity, err := workerIdentity()
+	if err != nil {
+		return stop, err
+	}
 	worker := &relay.Worker{Hub: reached, TLS: secure, ID: id, Name: d.Name, Version: d.Service.Version, Handler: d.Handler(), Log: d.Log,
-		Store: newHubStore(d.Service),
+		Store: newHubStore(d.Service, d.Supervisor), Identity: identity, Capacity: cmp.Or(h.Capacity, max(4, 2*runtime.NumCPU())),
 		Moved: func(run protocol.RunID, to string) {
 			err := d.Service.Cancel(d.Supervisor.ctx, run, "the worker "+to+" has this run: the lease of the job had ended here")
 			if err != nil && !errors.Is(err, protocol.ErrFinal) {
@@ -60,4 +71,17 @@ func (d *Daemon) Join(h Remote) (stop func(), err error) {
 		}
 	})
 	return func() { cancel(); done.Wait() }, nil
+}
+
+// workerIdentity opens the jobs that hubs keep for the workers of this user. It is made once.
+func workerIdentity() (*seal.Identity, error) {
+	state, err := compose.UserDir("XDG_STATE_HOME", ".local/state")
+	if err != nil {
+		return nil, err
+	}
+	key, err := cas.Secret(filepath.Join(state, "worker.key"))
+	if err != nil {
+		return nil, fmt.Errorf("key of this worker: %w", err)
+	}
+	return seal.ParseIdentity(key)
 }

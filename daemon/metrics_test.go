@@ -509,7 +509,7 @@ func TestAHubTellsOfItsQueue(t *testing.T) {
 	}
 	q := daemon.QueueOf(h)
 	for _, id := range []string{"a", "b", "c"} {
-		if _, _, err := q.Submit(t.Context(), queue.Job{ID: id, Workflow: "w"}); err != nil {
+		if _, _, err := q.Submit(t.Context(), queue.Job{ID: id, Workflow: "w"}, queue.Sealed{Box: []byte("box"), Keys: []queue.Key{{Worker: "w"}}}); err != nil {
 			t.Fatal(err)
 		}
 	}

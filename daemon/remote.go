@@ -22,6 +22,8 @@ type Remote struct {
 	// Admin lets those who have scope admin at the hub have it at this worker too: they import archives, and bring
 	// definitions.
 	Admin bool
+	// Capacity is how many runs this worker drives when the hub gives it another; 0 is twice the number of CPUs, and at least 4.
+	Capacity int
 }
 
 // Secure is the TLS of the connection, nil for the system's.

@@ -44,6 +44,8 @@ type Supervisor struct {
 	runs      map[protocol.RunID]*managed
 	unmanaged map[protocol.RunID]unmanaged // that may be left to the supervisor; see adopt.go
 	foreign   map[protocol.RunID]bool      // that came from elsewhere, and wait for wf store adopt
+	drives    uint64                       // that have ended
+	end       chan struct{}                // closed when the next one has; nil where no caller waits for it
 
 	looked chan struct{} // closed once all runs of the store were looked at
 	once   sync.Once     // closes it
@@ -138,8 +140,24 @@ func (k *Supervisor) begin(run protocol.RunID, o engine.DriveOptions) *managed {
 		defer close(over)
 		defer halt(nil)
 		k.drive(ctx, run, r, o)
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		if k.drives++; k.end != nil {
+			close(k.end)
+			k.end = nil
+		}
 	})
 	return r
+}
+
+// ended is how many drives have ended; next is closed when another one has.
+func (k *Supervisor) ended() (n uint64, next <-chan struct{}) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.end == nil {
+		k.end = make(chan struct{})
+	}
+	return k.drives, k.end
 }
 
 // Resume is Keep for a run of a status, and returns when the run has moved: nil when an event of

@@ -121,6 +121,9 @@ func hider(p *lang.Program) *roles.Redactor {
 	return roles.NewRedactor(roles.Secrets(os.Environ(), declaredSecrets(p)))
 }
 
+// Hide is a text as a run of a program records it.
+func Hide(p *lang.Program, text string) string { return hider(p).String(text) }
+
 // secretIn names the first secret in a value, "" for none.
 func secretIn(hide *roles.Redactor, value json.RawMessage) string {
 	texts := []string{string(value)}

@@ -3,7 +3,6 @@ package metrics
 import (
 	"runtime"
 	"runtime/debug"
-	rt "runtime/metrics"
 	"time"
 )
 
@@ -21,10 +20,10 @@ func (r *Registry) Process(version string) {
 	})
 	r.GaugeFunc("go_goroutines", "Goroutines that exist.", func(emit func(float64, ...string)) { emit(float64(runtime.NumGoroutine())) })
 	r.GaugeFunc("go_memory_bytes", "Memory that the Go runtime has from the system.", func(emit func(float64, ...string)) {
-		emit(sample("/memory/classes/total:bytes"))
+		emit(float64(memory().Sys))
 	})
 	r.GaugeFunc("go_heap_bytes", "Memory that objects take, in use or not yet collected.", func(emit func(float64, ...string)) {
-		emit(sample("/memory/classes/heap/objects:bytes"))
+		emit(float64(memory().HeapAlloc))
 	})
 	r.GaugeFunc("go_memory_limit_bytes", "GOMEMLIMIT, where there is one.", func(emit func(float64, ...string)) {
 		if limit := debug.SetMemoryLimit(-1); limit < 1<<62 {
@@ -34,12 +33,8 @@ func (r *Registry) Process(version string) {
 	r.system()
 }
 
-// sample reads a metric of the runtime, without stopping it.
-func sample(name string) float64 {
-	s := []rt.Sample{{Name: name}}
-	rt.Read(s)
-	if s[0].Value.Kind() == rt.KindUint64 {
-		return float64(s[0].Value.Uint64())
-	}
-	return 0
+// memory is what the runtime tells of its memory.
+func memory() (m runtime.MemStats) {
+	runtime.ReadMemStats(&m)
+	return m
 }

@@ -76,6 +76,7 @@ var (
 	ErrRunDeleted = &Error{"run_deleted", "the run was deleted", "its id stays taken; to do the same again, start it under another request id"}
 	// ErrNotFinal refuses what is done to runs that have ended alone.
 	ErrNotFinal     = &Error{"run_not_final", "the run has not ended", "wf cancel ends it"}
+	ErrUnknownStep  = &Error{"unknown_step", "no such step", "wf show lists the steps of a run"}
 	ErrFutureCursor = &Error{"future_cursor", "the cursor lies beyond the newest event", "start from 0"}
 	ErrBadCursor    = &Error{"bad_cursor", "not a cursor", "a cursor is the seq of the last event held"}
 	ErrAmbiguous    = &Error{"ambiguous_ref", "the reference fits more than one thing", "give more characters"}
@@ -88,13 +89,17 @@ var (
 	ErrPrice      = &Error{"unknown_price", "limits.cost_usd cannot hold: a price is unknown", "set the price under prices: in .wf/config.yaml, or bound the run by limits.tokens"}
 	ErrWaiting    = &Error{"waiting", "the visit waits for an answer", "wf answer"}
 	ErrNotWaiting = &Error{"not_waiting", "nothing there waits for an answer", "wf show tells what the run waits for"}
+	ErrNotRunning = &Error{"not_running", "nothing runs in it", "wf show tells what it waits for"}
 	ErrGroupBusy  = &Error{"group_busy", "the concurrency group is busy", "wait until the run that holds it has ended, or cancel that run"}
 	ErrFinal      = &Error{"run_final", "the run has ended", "wf fork goes on from any of its steps"}
 	ErrVerify     = &Error{"verify_failed", "the check found a fault", "each finding names its repair"}
 
+	ErrRequestReused = &Error{"request_reused", "the request id was used for another request", "send this request with an id of its own"}
+
 	ErrMemory    = &Error{"memory_refused", "the memory refuses this", ""}
 	ErrEmbedding = &Error{"embedding_model", "the memory is indexed with another embedding model", "wf memory reindex --model MODEL indexes it with another one"}
 
+	ErrMethod      = &Error{"method_not_allowed", "the path does not take this method", "GET /v1/openapi.json describes every request"}
 	ErrMisdirected = &Error{"misdirected", "this server does not go by that name", "use the address that it prints, or allow the name with --host"}
 	ErrInsecure    = &Error{"insecure_listen", "beyond this machine only with TLS and a token", "listen on 127.0.0.1, or give --tls-cert and --tls-key"}
 	ErrInUse       = &Error{"address_in_use", "the address is taken", "stop the process that listens there, or choose another with --listen"}

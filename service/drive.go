@@ -37,8 +37,12 @@ func bound(ctx context.Context) string {
 	return c.Name
 }
 
-// Start begins a run of a served workflow.
+// Start begins a run of a served workflow. A request id that was used before gives the run of then, whatever has become of
+// its workflow; where another request was sent with it, an error wrapping protocol.ErrRequestReused.
 func (l *Local) Start(ctx context.Context, s api.Start) (protocol.RunID, bool, error) {
+	if run, begun, err := l.known(ctx, s); begun || err != nil {
+		return run, false, err
+	}
 	f, err := l.Catalog.Find(s.Workflow)
 	if err != nil {
 		return "", false, err
@@ -66,7 +70,11 @@ func (l *Local) Start(ctx context.Context, s api.Start) (protocol.RunID, bool, e
 	for name, value := range s.Inputs {
 		inputs[name] = value
 	}
-	return l.Launch(ctx, f.Definition, inputs, x)
+	run, fresh, err := l.Launch(ctx, f.Definition, inputs, x)
+	if err == nil && !fresh { // another request was faster
+		err = l.Reused(ctx, run, s)
+	}
+	return run, fresh, err
 }
 
 // ofFiring makes a start that of a firing of the schedule of its workflow.
@@ -223,6 +231,8 @@ func (l *Local) Suspend(ctx context.Context, run protocol.RunID) error {
 		return err
 	case st.Status().Final():
 		return protocol.ErrFinal.With("", "run %s is %s", run, st.Status())
+	case st.Status() == protocol.Waiting:
+		return protocol.ErrNotRunning.With("", "run %s waits: there is nothing to suspend", run)
 	}
 	return l.Keeper.Suspend(ctx, run)
 }

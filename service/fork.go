@@ -104,7 +104,7 @@ func ForkPoint(ctx context.Context, s *cas.Store, run protocol.RunID, step strin
 	if after {
 		return 0, protocol.ErrUsage.With("without --after the fork does it anew", "%s:%s has not ended", run, step)
 	}
-	return 0, protocol.ErrUnknownRun.With("wf show "+string(run)+" lists the steps", "run %s has no step %s", run, step)
+	return 0, protocol.ErrUnknownStep.With("wf show "+string(run)+" lists the steps", "run %s has no step %s", run, step)
 }
 
 // stateBefore is what the workspace was when the fork's first step began: as the newest step

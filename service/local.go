@@ -76,7 +76,8 @@ func (l *Local) List(ctx context.Context, q api.Query) (*api.Page, error) {
 	}
 	if limit > 0 && len(rows) > limit {
 		p.Items = rows[:limit]
-		p.Next = &p.Items[limit-1].ID
+		last := p.Items[limit-1]
+		p.Next = new(api.RowPlace(string(last.Updated), last.ID))
 	}
 	for i := range p.Items {
 		l.drives(p.Items[i].ID, p.Items[i].Status, &p.Items[i].Driving)

@@ -40,9 +40,9 @@ var exits = []help.ExitStatus{
 		protocol.ErrInvalidBlock.Code, protocol.ErrNotFound.Code, protocol.ErrHeadMoved.Code, protocol.ErrServeStopped.Code, protocol.ErrCausedTooDeep.Code,
 	}},
 	{Status: 2, Meaning: "wrong usage", Codes: []string{
-		protocol.ErrUsage.Code, protocol.ErrInputs.Code, protocol.ErrUnknownRun.Code, protocol.ErrRunDeleted.Code, protocol.ErrNotFinal.Code, protocol.ErrAmbiguous.Code,
+		protocol.ErrUsage.Code, protocol.ErrInputs.Code, protocol.ErrUnknownRun.Code, protocol.ErrUnknownStep.Code, protocol.ErrMethod.Code, protocol.ErrNotRunning.Code, protocol.ErrRunDeleted.Code, protocol.ErrNotFinal.Code, protocol.ErrAmbiguous.Code,
 		protocol.ErrFutureCursor.Code, protocol.ErrBadCursor.Code, protocol.ErrNotWaiting.Code, protocol.ErrFinal.Code, protocol.ErrMisdirected.Code,
-		protocol.ErrInsecure.Code, daemon.ErrNone.Code, protocol.ErrMemory.Code,
+		protocol.ErrInsecure.Code, daemon.ErrNone.Code, protocol.ErrMemory.Code, protocol.ErrRequestReused.Code,
 	}},
 	{Status: 3, Meaning: "invalid workflow, config or version, nothing ran", Codes: []string{
 		protocol.ErrInvalid.Code, protocol.ErrSemantics.Code, protocol.ErrPrice.Code, config.ErrConfig.Code,

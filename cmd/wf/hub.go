@@ -23,8 +23,8 @@ func newHub(a *app) *cobra.Command {
 		Short: "Bring workers and those who follow them together",
 		Long: `Start a hub. Workers (wf serve --hub) dial out to it; browsers and wf --hub see the runs of all of them
 and start new ones, which go to a worker that has the workflow. The hub keeps a queue, the workers and which
-worker has which run, and nothing of what is in the runs: those stay with their workers. It may be stopped and
-started at any time, even with an empty disk.
+worker has which run, and nothing of what is in the runs: those stay with their workers, and jobs that wait are
+sealed to them. It may be stopped and started at any time, even with an empty disk.
 
 A token is wanted always, beyond this machine TLS as well. Workers have a token of their own: one that all of
 them share, or one for each (--new-agent), with which no other worker can take its name or its runs.`,
@@ -36,6 +36,9 @@ them share, or one for each (--new-agent), with which no other worker can take i
 
   # another address for a browser, from the hub that runs
   wf hub --login
+
+  # what waits, and why
+  wf hub jobs
 
   # for other machines
   wf hub --listen 0.0.0.0:443 --host hub.example.org --tls-cert hub.pem --tls-key hub.key`,
@@ -74,6 +77,7 @@ them share, or one for each (--new-agent), with which no other worker can take i
 	flags.StringArrayVar(&o.Origins, "origin", nil, "a further origin that may send requests, such as https://wf.example.org")
 	flags.StringVar(&newWorker, "new-agent", "", "make a token that is good for the worker with this id alone, print its file, and end")
 	flags.BoolVar(&login, "login", false, "print a new address for a browser, from the hub that runs at --listen, and end")
+	cmd.AddCommand(hubCommands(a)...)
 	lines.flags(flags)
 	return cmd
 }

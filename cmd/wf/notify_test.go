@@ -16,7 +16,6 @@ import (
 
 	"wf/api"
 	"wf/protocol"
-	"wf/protocol/webhooksig"
 	"wf/service/notify"
 )
 
@@ -35,7 +34,7 @@ const setYAML = "wf: 1\nname: set\nroles: {a: {set: {x: 1}}}\n"
 func receive(t *testing.T, dir string, answer func(*http.Request) int) *notified {
 	t.Helper()
 	n := &notified{t: t, came: make(chan notify.Message, 100), answer: answer}
-	key, err := webhooksig.Key(notifySecret)
+	key, err := protocol.WebhookKey(notifySecret)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +45,7 @@ func receive(t *testing.T, dir string, answer func(*http.Request) int) *notified
 			err = json.Unmarshal(body, &m)
 		}
 		h := r.Header
-		if err != nil || m.ID != h.Get(webhooksig.ID) || !webhooksig.Verify(key, m.ID, h.Get(webhooksig.Timestamp), h.Get(webhooksig.Signature), body) {
+		if err != nil || m.ID != h.Get(protocol.WebhookIDHeader) || protocol.SignWebhook(key, m.ID, h.Get(protocol.WebhookTimeHeader), body) != h.Get(protocol.WebhookSignatureHeader) {
 			t.Errorf("not a notification that is signed: %v %v %s", err, h, body)
 		}
 		status := n.answer(r)
@@ -121,7 +120,7 @@ func TestADaemonThatIsKilledWhileItDeliversDeliversAgain(t *testing.T) {
 	write(t, dir, "set.yaml", setYAML)
 	arrived, leave := make(chan string, 10), make(chan struct{})
 	n := receive(t, dir, func(r *http.Request) int {
-		arrived <- r.Header.Get(webhooksig.ID)
+		arrived <- r.Header.Get(protocol.WebhookIDHeader)
 		<-leave
 		return 204
 	})

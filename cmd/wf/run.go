@@ -57,6 +57,7 @@ the next begins: Ctrl-C, a crash or kill -9 lose nothing, and wf resume goes on.
 	flags.StringVarP(&f.inputsFile, "inputs", "I", "", "inputs as a JSON object from a file, - is stdin")
 	a.beginFlags(flags, &f)
 	flags.StringVar(&f.RequestID, "request-id", "", "start nothing when a run of this id exists already; show that one")
+	flags.IntVar(&f.Priority, "priority", 0, "in the queue of a --hub, from -9 to 9: larger ones are begun first")
 	flags.StringVar(&f.Title, "title", "", "title of the run (default: the workflow's name)")
 	flags.StringVar(&f.Type, "type", "", "type of the run, kept with it")
 	flags.StringVar(&f.Scope, "scope", "", "scope of the run, kept with it")
@@ -97,6 +98,9 @@ func (a *app) run(ctx context.Context, path string, f runFlags) error {
 			}
 			return a.begun(ctx, p, run, fresh, f)
 		})
+	}
+	if f.Priority != 0 {
+		return usagef("--priority %d is for the queue of a --hub: a run of this machine begins at once", f.Priority)
 	}
 	launch, err := a.launch(ctx, path, f)
 	if err != nil {

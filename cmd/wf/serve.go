@@ -48,6 +48,9 @@ machine too; beyond it TLS as well. For browsers it prints an address with a cod
 			if login {
 				return a.login(cmd.Context())
 			}
+			if hub.Capacity < 0 || hub.Capacity > 0 && hub.URL == "" {
+				return usagef("--capacity %d: it is a number from 1, for the jobs of a --hub", hub.Capacity)
+			}
 			var err error
 			if o.Log, err = lines.open(a); err != nil {
 				return err
@@ -72,6 +75,7 @@ machine too; beyond it TLS as well. For browsers it prints an address with a cod
 	flags.StringVar(&hub.CA, "hub-ca", "", "certificate (PEM) that signed the hub's, instead of those of the system")
 	flags.StringVar(&hub.Cert, "hub-cert", "", "certificate of this worker, for a hub with --client-ca")
 	flags.StringVar(&hub.Key, "hub-key", "", "its key")
+	flags.IntVar(&hub.Capacity, "capacity", 0, "how many runs may be driven here when the hub gives this worker another one (default: twice the CPUs, at least 4)")
 	flags.BoolVar(&hub.Admin, "hub-admin", false, "let those of scope admin at the hub do here what needs it: import archives, bring definitions, choose any model")
 	lines.flags(flags)
 	a.trustFlag(flags)

@@ -200,7 +200,8 @@ func TestEveryAnswerIsAsItIsDescribed(t *testing.T) {
 	c.holds("POST", "/v1/codes", nil, 201, "Code")
 	c.holds("GET", "/v1/workflows", nil, 200, "Workflows")
 	c.holds("POST", "/v1/runs", map[string]any{"workflow": "rich", "request_id": "r", "tags": []string{"x"}, "caused_by": "7K3Q:3:1", "inputs": map[string]any{"n": 3}}, 201, "Started")
-	c.holds("POST", "/v1/runs", map[string]any{"workflow": "rich", "request_id": "r"}, 200, "Started")
+	c.holds("POST", "/v1/runs", map[string]any{"workflow": "rich", "request_id": "r", "tags": []string{"x"}, "caused_by": "7K3Q:3:1", "inputs": map[string]any{"n": 3}}, 200, "Started")
+	c.holds("POST", "/v1/runs", map[string]any{"workflow": "rich", "request_id": "r"}, 409, "Error")
 	run := s.view(protocol.RunID(s.only())).ID
 	at := "/v1/runs/" + string(run)
 	waits := func(step string) {
@@ -236,7 +237,7 @@ func TestEveryAnswerIsAsItIsDescribed(t *testing.T) {
 	for _, by := range []string{"role", "step", "model", "kind"} {
 		c.holds("GET", at+"/cost?by="+by, nil, 200, "Cost")
 	}
-	c.holds("POST", at+"/suspend", nil, 200, "Accepted")
+	c.holds("POST", at+"/suspend", nil, 409, "Error")
 	c.holds("GET", at, nil, 200, "Run")
 	c.holds("POST", at+"/fork", map[string]any{"step": "each#1[0]", "note": "x"}, 201, "Accepted")
 	c.holds("POST", at+"/cancel", map[string]any{"reason": "enough"}, 200, "Accepted")

@@ -85,7 +85,20 @@ func waitingFor(w client.Waiting) string {
 	case w.State == "leased":
 		return "the worker " + w.Agent + " begins the run"
 	}
-	return "the run waits for a worker that has the workflow (Ctrl-C withdraws it)"
+	return "the run waits for " + whatFor(w.Reason) + " (Ctrl-C withdraws it)"
+}
+
+// whatFor is what a job waits for, by the reason that a hub gives.
+func whatFor(reason string) string {
+	switch reason {
+	case "no_capacity":
+		return "a worker with room for it"
+	case "draining":
+		return "a worker that does not drain"
+	case "no_key":
+		return "a worker that has its key"
+	}
+	return "a worker that has the workflow"
 }
 
 // withdrawTime is how long a hub may take to withdraw a request of a user who leaves.

@@ -221,8 +221,11 @@ func (a *app) tellServer(ctx context.Context, server *client.API, url string, p 
 		return fmt.Errorf("queue of %s: %w", url, err)
 	}
 	for _, e := range list.Items {
-		if e.State != queue.Dead {
-			a.Progress("%s waits for a worker: wf cancel %s withdraws it", e.Workflow, e.ID)
+		switch e.State {
+		case queue.Leased:
+			a.Progress("%s is being begun by the worker %s", e.Workflow, e.Worker)
+		case queue.Queued:
+			a.Progress("%s waits for %s: wf cancel %s withdraws it", e.Workflow, whatFor(e.Reason), e.ID)
 		}
 	}
 	return nil

@@ -180,6 +180,34 @@ func (a *API) CancelJob(ctx context.Context, id string) (raw []byte, err error) 
 	return raw, err
 }
 
+// RetryJob has a job tried again that was given up: wf.queued/v1. Without its content it is an error with the code body_gone.
+func (a *API) RetryJob(ctx context.Context, id string) (raw []byte, err error) {
+	err = a.post(ctx, "/v1/queue/"+url.PathEscape(id)+"/retry", nil, &raw)
+	return raw, err
+}
+
+// PurgeJob has a hub forget a job: wf.queued/v1, as it was. It needs the scope admin, as the methods for workers do.
+func (a *API) PurgeJob(ctx context.Context, id string) (raw []byte, err error) {
+	err = a.post(ctx, "/v1/queue/"+url.PathEscape(id)+"/purge", nil, &raw)
+	return raw, err
+}
+
+// DrainWorker says whether a worker gets jobs, and lists the workers: wf.agents/v1.
+func (a *API) DrainWorker(ctx context.Context, id string, drain bool) (raw []byte, err error) {
+	verb := "/drain"
+	if !drain {
+		verb = "/undrain"
+	}
+	err = a.post(ctx, "/v1/agents/"+url.PathEscape(id)+verb, nil, &raw)
+	return raw, err
+}
+
+// ForgetWorker has a hub forget a worker that is gone, and lists the others: wf.agents/v1.
+func (a *API) ForgetWorker(ctx context.Context, id string) (raw []byte, err error) {
+	err = a.post(ctx, "/v1/agents/"+url.PathEscape(id)+"/forget", nil, &raw)
+	return raw, err
+}
+
 // NewCode has the server make a code. It needs the scope admin.
 func (a *API) NewCode(ctx context.Context) (c api.Code, err error) {
 	err = a.post(ctx, "/v1/codes", struct{}{}, &c)
@@ -204,7 +232,8 @@ const FreshHeader = "Wf-Fresh"
 // Waiting says why a run that was submitted has no first event yet: what a hub says of the job,
 // or why it was not reached.
 type Waiting struct {
-	State    string `json:"state"` // queued, leased
+	State    string `json:"state"`  // queued, leased
+	Reason   string `json:"reason"` // of a queued one
 	Agent    string `json:"agent"`
 	Attempts int    `json:"attempts"`
 	Err      error  `json:"-"`
@@ -254,7 +283,7 @@ func (a *API) Submit(ctx context.Context, s *api.Start, tell func(Waiting)) (run
 // passing reports whether a failure may be over when one asks again.
 func passing(status int, err error) bool {
 	switch protocol.CodeOf(err) {
-	case protocol.ErrWorkerAway.Code, protocol.ErrShuttingDown.Code, protocol.ErrRateLimited.Code, protocol.ErrBusy.Code, ErrUnreachable.Code:
+	case "no_worker", protocol.ErrWorkerAway.Code, protocol.ErrShuttingDown.Code, protocol.ErrRateLimited.Code, protocol.ErrBusy.Code, ErrUnreachable.Code:
 		return true
 	}
 	return status == http.StatusBadGateway || status == http.StatusGatewayTimeout // of a proxy on the way

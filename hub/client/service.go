@@ -77,14 +77,14 @@ func (s Service) Workflows(ctx context.Context) ([]api.Workflow, error) {
 // List lists runs. What a server lists at once is bounded (api.MaxLimit): more are read in pages.
 func (s Service) List(ctx context.Context, q api.Query) (*api.Page, error) {
 	var all *api.Page
-	read := map[protocol.RunID]bool{}
+	read := map[string]bool{}
 	limit := q.Limit
 	for want := limit; ; {
 		q.Limit = api.MaxLimit
 		if want > 0 {
 			q.Limit = min(want, api.MaxLimit)
 		}
-		v := given("status", string(q.Status), "workflow", q.Workflow, "tag", q.Tag, "q", q.Text, "before", string(q.Before), "limit", strconv.Itoa(q.Limit))
+		v := given("status", string(q.Status), "workflow", q.Workflow, "tag", q.Tag, "q", q.Text, "before", q.Before, "limit", strconv.Itoa(q.Limit))
 		if q.All {
 			v.Set("all", "true")
 		}

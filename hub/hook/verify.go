@@ -109,7 +109,7 @@ func verifyStripe(h http.Header, body []byte, secrets []string, now time.Time) (
 // verifyStandard reads the headers of Standard Webhooks: webhook-signature: v1,BASE64 v1,BASE64 over id.time.body.
 func verifyStandard(h http.Header, body []byte, secrets []string, now time.Time) (Signed, error) {
 	var given [3]string
-	for i, name := range []string{"Webhook-Id", "Webhook-Timestamp", "Webhook-Signature"} {
+	for i, name := range []string{protocol.WebhookIDHeader, protocol.WebhookTimeHeader, protocol.WebhookSignatureHeader} {
 		var err error
 		if given[i], err = only(h, name); err != nil {
 			return Signed{}, err
@@ -130,24 +130,16 @@ func verifyStandard(h http.Header, body []byte, secrets []string, now time.Time)
 			sigs = append(sigs, sig)
 		}
 	}
-	keys := make([][]byte, len(secrets))
-	for i, s := range secrets {
-		keys[i] = standardKey(s)
+	var keys [][]byte
+	for _, s := range secrets {
+		if key, err := protocol.WebhookKey(s); err == nil {
+			keys = append(keys, key)
+		}
 	}
 	if !holds(sigs, keys, []byte(id+"."+at+"."), body) {
 		return Signed{}, notSigned("webhook-signature is of another secret, id, time or body")
 	}
 	return Signed{Key: id, Delivery: id}, nil
-}
-
-// standardKey is the key of a secret: Standard Webhooks writes it in Base64 behind whsec_; any other text is the key.
-func standardKey(secret string) []byte {
-	if text, ok := strings.CutPrefix(secret, "whsec_"); ok {
-		if key, err := base64.StdEncoding.DecodeString(text); err == nil {
-			return key
-		}
-	}
-	return []byte(secret)
 }
 
 func keysOf(secrets []string) [][]byte {

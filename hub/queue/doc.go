@@ -7,8 +7,8 @@
 //
 // # Words
 //
-//	job      the wish to start a run: the id of the request and the workflow. Its inputs are
-//	         not here: the client that submits keeps them until the run has its first event.
+//	job      the wish to start a run: the id of the request and the workflow
+//	box      what the request says, sealed: only workers that have a key of it can open it
 //	lease    the right to start one job, for a while; it ends by a word of the holder, or lapses
 //	epoch    the number of a lease. A later lease of any job has a larger one, also after the
 //	         queue lost its disk: the holder of a smaller epoch knows that it is too late.
@@ -21,9 +21,10 @@
 //	Submit ──► queued ──────────── Lease: attempts + 1 ──► leased ──Done──► done
 //	              │                                            │
 //	              │                                            └─ Dead, Retry, lapsed: attempts = 5 ─► dead
-//	              └─ Cancel ─► dead
+//	              ├─ Cancel, Forget, a week ─► dead
+//	              ◄─ Retry, Resubmit ───────── dead
 //
-// From every state Settle makes a job done, when its run is found.
+// From every state Settle makes a job done, when its run is found. Purge takes it out, unless it is leased.
 //
 // # Not promised
 //

@@ -16,17 +16,22 @@ const Attempts = 5
 // What goes wrong with jobs and pointers.
 var (
 	ErrUnknownJob = &protocol.Error{Code: "unknown_job", Message: "no such job", Hint: "submit it again with the same id: that is safe"}
-	ErrBadJob     = &protocol.Error{Code: "bad_job", Message: "not a job", Hint: "an id has 1 to 128 printable characters, a workflow has a name"}
+	ErrBadJob     = &protocol.Error{Code: "bad_job", Message: "not a job", Hint: "an id has 1 to 128 printable characters, a workflow has a name, a priority is from -9 to 9"}
 	ErrLeaseLost  = &protocol.Error{Code: "lease_lost", Message: "the lease has ended", Hint: "start nothing: the job may be another worker's"}
+	ErrBodyGone   = &protocol.Error{Code: "body_gone", Message: "what the job starts is no longer kept", Hint: "submit it again with the same request id"}
 	ErrBegun      = &protocol.Error{Code: "job_begun", Message: "the job is no longer in the queue", Hint: "cancel the run that it becomes"}
 	ErrSwapped    = &protocol.Error{Code: "pointer_swapped", Message: "the pointer is not what it was", Hint: "read it again"}
 	ErrClosed     = &protocol.Error{Code: "queue_closed", Message: "the queue is closed", Hint: "the hub ends; submit again when it is back"}
 )
 
+// MaxPriority of a job, and -MaxPriority the least.
+const MaxPriority = 9
+
 // A Job is the wish to start a run of a workflow. ID is the request id of the run.
 type Job struct {
 	ID       string `json:"id"`
 	Workflow string `json:"workflow"`
+	Priority int    `json:"priority"` // larger ones first; 0 is usual
 }
 
 // Check is an error wrapping ErrBadJob for a job that no queue takes.
@@ -37,7 +42,24 @@ func (j Job) Check() error {
 	if j.Workflow == "" || !Plain(j.Workflow, 512) {
 		return fmt.Errorf("job %s: workflow %.520q: %w", j.ID, j.Workflow, ErrBadJob)
 	}
+	if j.Priority < -MaxPriority || j.Priority > MaxPriority {
+		return fmt.Errorf("job %s: priority %d: %w", j.ID, j.Priority, ErrBadJob)
+	}
 	return nil
+}
+
+// A Sealed is what a job starts, as a queue keeps it: it cannot be read with what is here.
+type Sealed struct {
+	Box    []byte            // the request under a key of its own
+	Keys   []Key             // that key, for each worker that may have it
+	Digest map[string]string // of the parts of the request, by a key of the hub; it tells whether another request is the same
+}
+
+// A Key is that of a box, sealed to a worker.
+type Key struct {
+	Worker string `json:"worker"`
+	To     string `json:"to"` // names the public key of the worker
+	Sealed []byte `json:"sealed"`
 }
 
 // Plain reports whether s has printable characters alone, and at most so many bytes.
@@ -56,31 +78,77 @@ const (
 	Dead   State = "dead"
 )
 
-// WhyCancelled is why a job is dead that was taken out of the queue.
-const WhyCancelled = "cancelled"
+// Why a job is dead that no worker refused.
+const (
+	WhyCancelled   = "cancelled"    // it was taken out of the queue
+	WhyNoRecipient = "no_recipient" // all workers that could open it were forgotten
+	WhyExpired     = "expired"      // it has waited for as long as a queue keeps a box
+	WhyLapsed      = "lapsed"       // the lease of the last attempt
+)
+
+// KeepBox is for how long a box is kept at most.
+const KeepBox = 7 * 24 * time.Hour
 
 // An Entry is a job with its state.
 type Entry struct {
 	Job
-	State    State          `json:"state"`
-	Since    time.Time      `json:"since"`         // of the state
-	Attempts int            `json:"attempts"`      // leases so far
-	Worker   string         `json:"agent"`         // that holds the lease, or held the last one
-	Epoch    uint64         `json:"epoch"`         // of that lease, 0 before the first
-	Run      protocol.RunID `json:"run,omitempty"` // what it became, when done
-	Why      string         `json:"why,omitempty"` // code of what ended the last lease
+	State State     `json:"state"`
+	Since time.Time `json:"since"` // of the state
+	// Submitted is when it came first.
+	Submitted time.Time      `json:"submitted"`
+	Attempts  int            `json:"attempts"`      // leases so far
+	Worker    string         `json:"agent"`         // that holds the lease, or held the last one
+	Epoch     uint64         `json:"epoch"`         // of that lease, 0 before the first
+	Run       protocol.RunID `json:"run,omitempty"` // what it became, when done
+	Why       string         `json:"why,omitempty"` // code of what ended the last lease
+	// Reason is why a queued job is not leased now, as the hub sees it; a queue leaves it empty.
+	Reason string `json:"reason,omitempty"`
+	// Unsure is a job of which a lease ended without a word: a worker may have started it.
+	Unsure bool              `json:"-"`
+	Keys   []Key             `json:"-"` // of its box; none where that is gone
+	Size   int               `json:"-"` // bytes of the box
+	Digest map[string]string `json:"-"`
 }
 
-// Queue hands out jobs in the order in which they were submitted. All methods are safe for
-// concurrent use, and what they return is durable.
+// Stats are counts of a queue.
+type Stats struct {
+	Queued, Leased, Dead int
+	Oldest               time.Time // submission of the oldest queued job; zero where there is none
+	Bytes                int64     // of all boxes
+	Leases, Lapses       uint64    // leases given, and those that lapsed, by this process
+}
+
+// Queue hands out jobs, those with the largest priority first, and those of one priority in the order in which they were
+// submitted. All methods are safe for concurrent use, and what they return is durable.
+//
+// The box of a job is gone once it is done, cancelled or purged, and KeepBox after it came: a job that was not done
+// by then is dead. A job without a box is never leased.
 type Queue interface {
-	// Submit puts a job behind the others. A job with an id that is known is left as it is, whatever
+	// Submit puts a job behind the others of its priority. A job with an id that is known is left as it is, whatever
 	// its workflow; fresh is then false. A job that fails Check is refused.
-	Submit(ctx context.Context, j Job) (e Entry, fresh bool, err error)
-	// Lease waits for the oldest queued job that fits and gives it to the worker for ttl. What does not
+	Submit(ctx context.Context, j Job, s Sealed) (e Entry, fresh bool, err error)
+	// Resubmit replaces a dead job by another one with its id, which is fresh. Any other job is left as it is.
+	Resubmit(ctx context.Context, j Job, s Sealed) (Entry, error)
+	// Box reads what Submit was given. Where that is gone the error wraps ErrBodyGone.
+	Box(ctx context.Context, id string) ([]byte, error)
+	// Share adds the key of a box for a further worker, or in place of an older one of that worker. A job
+	// that is over is left as it is.
+	Share(ctx context.Context, id string, k Key) error
+	// Forget takes a worker's keys away. A queued job to which none is left is dead: WhyNoRecipient.
+	Forget(ctx context.Context, worker string) error
+	// Retry makes a dead job a queued one with all its attempts, at the place that it had, and has a queued one that
+	// rests leased at once. A job that is leased or done is an error wrapping ErrBegun, one without a box ErrBodyGone.
+	Retry(ctx context.Context, id string) (Entry, error)
+	// Purge forgets a job, with all that is kept of it. One that is leased is an error wrapping ErrBegun.
+	Purge(ctx context.Context, id string) (Entry, error)
+	// Return ends the leases of a worker: its process was started anew, and has not started those jobs.
+	Return(ctx context.Context, worker string) error
+	// Stats counts.
+	Stats(ctx context.Context) (Stats, error)
+	// Lease waits for the first queued job that fits and gives it to the worker for ttl. What does not
 	// fit keeps its place, and its attempts. fits reports whether the worker can start the job now; it is
 	// asked again when anything is submitted, and must not call the queue. nil takes every job.
-	Lease(ctx context.Context, worker string, fits func(Job) bool, ttl time.Duration) (Lease, error)
+	Lease(ctx context.Context, worker string, fits func(Entry) bool, ttl time.Duration) (Lease, error)
 	// Settle ends a job without a lease: it is found out that run is what became of it. A
 	// lease of it is lost, unless it is worker's. An unknown job is taken as submitted and done.
 	Settle(ctx context.Context, j Job, worker string, run protocol.RunID) error

@@ -3,7 +3,12 @@ package queue
 import (
 	"context"
 	"time"
+
+	"wf/protocol"
 )
+
+// ErrWorkerLive is a worker that is connected.
+var ErrWorkerLive = &protocol.Error{Code: "agent_connected", Message: "the worker is connected", Hint: "stop it first: it would be back at once"}
 
 // A Worker is a process that drives runs.
 type Worker struct {
@@ -15,16 +20,30 @@ type Worker struct {
 	Since   time.Time `json:"since"`
 	Seen    time.Time `json:"last_seen"`
 	Live    bool      `json:"connected"` // its last word holds still
+	// Capacity is how many runs it drives at once for jobs to be given to it, 0 for any number; Busy is how many it drives.
+	Capacity int `json:"capacity"`
+	Busy     int `json:"busy"`
+	// Draining is set by Drain: it gets no jobs.
+	Draining bool `json:"draining"`
+	// Key is the public key to which jobs are sealed for it; none of an older version of wf.
+	Key []byte `json:"-"`
+	// Instance is its process, as the process says.
+	Instance string `json:"-"`
 }
 
 // Registry knows the workers. A worker lives for the ttl of its last word; later it is still
 // listed, as one that is gone, until it is forgotten.
 type Registry interface {
-	// Announce adds a worker or refreshes it. Since is kept while it lives; Since, Seen and
-	// Live of the argument do not matter.
+	// Announce adds a worker or refreshes it. Since is kept while it lives, and Draining always; Since, Seen, Live
+	// and Draining of the argument do not matter.
 	Announce(ctx context.Context, a Worker, ttl time.Duration) error
 	// Withdraw says that a worker is gone before its ttl has passed. An unknown one is no error.
 	Withdraw(ctx context.Context, id string) error
+	// Drain says whether a worker gets jobs. An unknown one is an error wrapping protocol.ErrNotFound.
+	Drain(ctx context.Context, id string, drain bool) error
+	// Forget takes a worker out that is gone. One that lives is an error wrapping ErrWorkerLive, an unknown one
+	// wraps protocol.ErrNotFound.
+	Forget(ctx context.Context, id string) error
 	// List gives the workers by name, then id; a list of none is not nil.
 	List(ctx context.Context) ([]Worker, error)
 }

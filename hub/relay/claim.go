@@ -12,6 +12,7 @@ import (
 
 // claim takes what a worker says of its runs.
 func (h *Hub) claim(l *link, runs []Run) error {
+	defer l.freed(l.used())
 	for _, r := range runs {
 		if r.ID == "" || !queue.Plain(string(r.ID), 128) || !queue.Plain(r.HeadCID, 200) {
 			return fmt.Errorf("worker %s claims a run with a name that is none: %w", l.id, protocol.ErrBadRequest)
@@ -23,6 +24,7 @@ func (h *Hub) claim(l *link, runs []Run) error {
 			h.Log.Warn("a worker names a run that is not that of the request", "worker", l.id, "run", r.ID)
 			r.RequestID = ""
 		}
+		l.drives(r)
 		owner, err := h.point(l, r, 0)
 		if err != nil {
 			return err
@@ -45,6 +47,30 @@ func (h *Hub) claim(l *link, runs []Run) error {
 		}
 	}
 	return nil
+}
+
+// drives takes what the worker says of how a run is driven.
+func (l *link) drives(r Run) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.begun, r.RequestID)
+	if delete(l.busy, r.ID); r.Busy {
+		l.busy[r.ID] = true
+	}
+}
+
+// used is how many runs the worker drives, or is about to.
+func (l *link) used() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.busy) + len(l.begun)
+}
+
+// freed has the worker ask for a job again if it drives fewer runs than before.
+func (l *link) freed(before int) {
+	if l.used() < before {
+		l.restart()
+	}
 }
 
 // makes reports whether a request id makes a run.
@@ -127,7 +153,6 @@ func (h *Hub) found(l *link, r Run) error {
 		return err
 	}
 	h.Log.Info("a job had been started", "job", e.ID, "run", r.ID, "worker", l.id)
-	h.payloads.drop(e.ID)
 	return nil
 }
 

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"wf/hub/guard"
+	"wf/hub/seal"
 	"wf/protocol"
 )
 
@@ -44,8 +45,12 @@ func (s *connection) register(ctx context.Context) error {
 		return err
 	}
 	s.caps = slices.Sorted(slices.Values(caps))
-	if err := s.lines.send(message{Type: msgRegister, Wire: wireVersion, Worker: a.ID, Instance: a.instance,
-		Name: a.Name, Version: a.Version, Caps: s.caps}); err != nil {
+	hello := message{Type: msgRegister, Wire: wireVersion, Worker: a.ID, Instance: a.instance,
+		Name: a.Name, Version: a.Version, Caps: s.caps, Capacity: a.Capacity}
+	if a.Identity != nil {
+		hello.Key = a.Identity.Public()
+	}
+	if err := s.lines.send(hello); err != nil {
 		return err
 	}
 	m, err := s.lines.next(dialTime)
@@ -175,10 +180,27 @@ func (s *connection) listen() error {
 			if s.worker.Moved != nil {
 				s.worker.Moved(m.Run, m.To)
 			}
+		case msgPass:
+			if err := s.pass(m); err != nil {
+				return err
+			}
 		case msgRefused:
 			return &protocol.Error{Code: m.Code, Message: m.Message, Hint: "see the log of the hub"}
 		}
 	}
+}
+
+// pass seals the key of a box, which this worker has, to another worker. One that it cannot open stays as it is.
+func (s *connection) pass(m message) error {
+	if s.worker.Identity == nil {
+		return nil
+	}
+	sealed, err := s.worker.Identity.Pass(seal.Job{ID: m.Job, Workflow: m.Workflow}, m.Sealed, m.Key)
+	if err != nil {
+		s.worker.Log.Warn("the key of a job is not passed on", "job", m.Job, "worker", m.To, "error", err)
+		return nil
+	}
+	return s.lines.send(message{Type: msgPassed, Job: m.Job, To: m.To, Sealed: sealed})
 }
 
 // confirm asks the hub whether a lease holds, and until when, by this machine's own clock.

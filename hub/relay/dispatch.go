@@ -1,7 +1,6 @@
 package relay
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -60,17 +59,21 @@ func (l *link) startJob(lease queue.Lease) {
 	defer l.forgets(q)
 	var stop func()
 	ctx, stop = l.extend(ctx, lease, q)
-	p := h.payloads.get(e.ID)
+	box, gone := h.Queue.Box(ctx, e.ID)
 	var got *answer
-	var err error
-	if p != nil {
-		got, err = l.post(ctx, q, p)
+	err := gone
+	if err == nil {
+		l.begins(e.ID)
+		got, err = l.postBox(ctx, q, e, box)
 	}
 	stop()
+	if err != nil || got.status/100 != 2 {
+		l.begunNot(e.ID)
+	}
 	log := h.Log.With("job", e.ID, "workflow", e.Workflow, "worker", l.id, "attempt", e.Attempts)
 	switch {
-	case p == nil: // dropped since the worker was chosen for it
-		err = lease.Retry(l.ctx, 0, "body_gone")
+	case errors.Is(gone, queue.ErrBodyGone): // its keys were taken away since
+		err = lease.Retry(l.ctx, 0, queue.ErrBodyGone.Code)
 	case err == nil && got.status/100 == 2:
 		err = l.started(lease, got)
 		if err == nil {
@@ -79,6 +82,7 @@ func (l *link) startJob(lease queue.Lease) {
 		}
 		log.Error("job started, and not recorded", "error", err)
 		if errors.Is(err, errOtherRun) {
+			l.begunNot(e.ID)
 			l.fails(e.ID)
 			err = lease.Retry(l.ctx, pause(e.Attempts), "other_run")
 		}
@@ -92,11 +96,11 @@ func (l *link) startJob(lease queue.Lease) {
 		log.Warn("the worker says that its lease has ended")
 	case got.status/100 == 4 && got.status != http.StatusTooManyRequests && got.status != http.StatusUnauthorized && got.status != http.StatusForbidden:
 		log.Warn("job refused", "code", got.code())
-		h.payloads.refused.Put(e.ID, got, 1)
+		h.refused.Put(e.ID, got, 1)
 		err = lease.Dead(l.ctx, got.code())
 	default:
 		log.Warn("job not started", "code", got.code())
-		h.payloads.refused.Put(e.ID, got, 1)
+		h.refused.Put(e.ID, got, 1)
 		l.fails(e.ID)
 		err = lease.Retry(l.ctx, pause(e.Attempts), got.code())
 	}
@@ -157,17 +161,21 @@ func (l *link) extend(ctx context.Context, lease queue.Lease, q question) (conte
 	return ctx, func() { cancel(); <-ended }
 }
 
-// post sends the body of a job to the worker, in the name of the client that submitted it.
-func (l *link) post(ctx context.Context, q question, p *payload) (*answer, error) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, workerBase+"/v1/runs", bytes.NewReader(p.body))
-	if err != nil {
-		return nil, err
+// begins notes that a job is given to the worker, until it says of the run whether it drives it.
+func (l *link) begins(job string) {
+	if l.capacity == 0 {
+		return // it does not say what it drives
 	}
-	r.Header.Set("Content-Type", "application/json")
-	r.Header.Set(headerJob, q.job)
-	r.Header.Set(headerEpoch, strconv.FormatUint(q.epoch, 10))
-	introduce(r.Header, p.by)
-	return l.do(r)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.begun[job] = true
+}
+
+// begunNot takes begins back.
+func (l *link) begunNot(job string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.begun, job)
 }
 
 // get reads a path of the worker as the hub itself.
@@ -248,7 +256,6 @@ func (l *link) started(lease queue.Lease, got *answer) error {
 	if err != nil {
 		return fmt.Errorf("run %s: %w", s.ID, err)
 	}
-	h.payloads.drop(e.ID)
 	if owner != l.id {
 		return l.lines.send(message{Type: msgMoved, Run: s.ID, To: owner})
 	}

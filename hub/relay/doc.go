@@ -22,15 +22,15 @@
 //
 // # The life of a job
 //
-// POST /v1/runs at the hub puts an id into the queue and keeps the body in memory. A worker
-// with the workflow gets a lease, and the body with the number of the lease; before it starts
+// POST /v1/runs at the hub puts an id into the queue, with the body sealed to the workers that have the
+// workflow (package seal). One of them gets a lease, and the box with the number of the lease; before it starts
 // anything it asks the hub whether the lease holds. When the run has its first event the
 // pointer is written, and then the job is done. The id of the run is made of that of the job,
 // so what was started unheard is found, not started again.
 //
 // # What is kept
 //
-// Ids, names of workflows, states, times and CIDs. Bodies, frames and answers pass through
+// Ids, names of workflows, states, times and CIDs, and what only workers can open. Bodies, frames and answers pass through
 // memory. A hub that is restarted asks for what it forgot: workers register, clients go on from
 // their cursors, submitters submit again with the same id.
 package relay

@@ -25,7 +25,7 @@ func TestAWorkerThatLostItsLeaseDoesNotStartTheJob(t *testing.T) {
 	h := newHouse(t)
 	h.hub.Lease = 2 * time.Second
 	h.hub.Starting = time.Second
-	a, b := newDesk(h, "a", "fix"), newDesk(h, "b", "fix")
+	a, b := newDesk(h, "a", "fix"), newDesk(h, "b", "fix").met(h)
 	cut := newCutter(t, h.addr)
 	a.worker.Hub = "http://" + cut.addr
 	a.say("hello", "x")
@@ -62,7 +62,7 @@ func TestAWorkerThatComesBackTooLateIsTold(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	h.hub.Lease = 2 * time.Second // longer than b takes to start
-	a, b := newDesk(h, "a", "fix"), newDesk(h, "b", "fix")
+	a, b := newDesk(h, "a", "fix"), newDesk(h, "b", "fix").met(h)
 	a.onStart = func(id string) error {
 		a.die() // the hub hears nothing of what it does now
 		a.say(protocol.RunID("R-"+id), "begun")

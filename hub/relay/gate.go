@@ -21,9 +21,14 @@ func (a *Worker) gate(s *connection) http.Handler {
 				reply.Error(w, err)
 				return
 			}
+			if err := a.unbox(r, job); err != nil {
+				a.Log.Warn("a job is not started", "job", job, "error", err)
+				reply.Error(w, err)
+				return
+			}
 		}
 		id := a.identity(r)
-		for _, h := range []string{headerBy, headerScopes, headerJob, headerEpoch} {
+		for _, h := range []string{headerBy, headerScopes, headerJob, headerEpoch, headerKey, headerWorkflow} {
 			r.Header.Del(h)
 		}
 		a.Handler.ServeHTTP(w, r.WithContext(guard.With(r.Context(), id)))

@@ -3,6 +3,8 @@ package relay
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
+	"errors"
 	"log/slog"
 	"maps"
 	"net/http"
@@ -11,6 +13,7 @@ import (
 	"time"
 
 	"wf/api"
+	"wf/hub/internal/lately"
 	"wf/hub/queue"
 	"wf/hub/server"
 	"wf/protocol"
@@ -32,6 +35,8 @@ type Hub struct {
 	// RequestRun is the run that a request id makes at every worker. A worker that names another
 	// run for a request is not believed.
 	RequestRun func(request string) protocol.RunID
+	// DigestKey is that of the digests of requests, which outlives the process; nil is one that does not.
+	DigestKey []byte
 	// NewCode makes a one-time code for a browser; nil where nothing listens for one.
 	NewCode func() (api.Code, error)
 	Log     *slog.Logger // nil discards it
@@ -59,11 +64,12 @@ type Hub struct {
 	mu       sync.Mutex
 	links    map[string]*link
 	requests map[string]claimed // by request id
-	changed  chan struct{}      // closed when a request is added
+	changed  chan struct{}      // closed when a request is added, or a worker says what it has
 	sockets  map[*socket]bool
 	closed   bool
 
-	payloads payloads
+	refused lately.Map[string, *answer] // what workers refused jobs with, by job
+	reaper  *time.Timer                 // forgets the keys of workers that are forgotten
 }
 
 // claimed is what became of a request.
@@ -80,9 +86,73 @@ func (h *Hub) learn(request string, c claimed) {
 		return
 	}
 	h.requests[request] = c
+	h.wake()
+}
+
+// wake wakes the submissions that wait for workers; the caller holds mu.
+func (h *Hub) wake() {
 	close(h.changed)
 	h.changed = make(chan struct{})
 }
+
+// woken is closed at the next wake.
+func (h *Hub) woken() <-chan struct{} {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.changed
+}
+
+// reapEvery is how often the keys of workers that are forgotten are looked for, and maxRefusals are how many refusals are
+// kept.
+const (
+	reapEvery   = time.Hour
+	maxRefusals = 1000
+)
+
+// reap takes the keys of workers away that the registry has forgotten.
+func (h *Hub) reap() {
+	if !h.begin() {
+		return
+	}
+	defer h.work.Done()
+	if err := h.forgetKeys(context.Background()); err != nil && !errors.Is(err, queue.ErrClosed) {
+		h.Log.Error("keys of workers that are forgotten", "error", err)
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.closed {
+		h.reaper.Reset(reapEvery)
+	}
+}
+
+func (h *Hub) forgetKeys(ctx context.Context) error {
+	known, err := h.Registry.List(ctx)
+	if err != nil {
+		return err
+	}
+	jobs, err := h.Queue.List(ctx)
+	if err != nil {
+		return err
+	}
+	gone := map[string]bool{}
+	for _, e := range jobs {
+		for _, k := range e.Keys {
+			gone[k.Worker] = true
+		}
+	}
+	for _, a := range known {
+		delete(gone, a.ID)
+	}
+	for id := range gone {
+		if err := h.Queue.Forget(ctx, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Stats are counts of the queue.
+func (h *Hub) Stats(ctx context.Context) (queue.Stats, error) { return h.Queue.Stats(ctx) }
 
 func (h *Hub) start() {
 	h.once.Do(func() {
@@ -96,10 +166,19 @@ func (h *Hub) start() {
 		h.GracePeriod = cmp.Or(h.GracePeriod, 2*LongestWait)
 		h.Log = cmp.Or(h.Log, discard)
 		h.self = (&server.Server{Kind: "hub", Name: h.Name, Version: h.Version, NewCode: h.NewCode, Page: h.Page, Describe: OpenAPI, Metrics: h.Metrics, Ready: h.ready, Log: h.Log}).Handler()
-		h.payloads.refused.Max = maxRefusals
+		h.refused.Max = maxRefusals
+		if h.DigestKey == nil {
+			h.DigestKey = []byte(rand.Text())
+		}
 		h.links, h.requests, h.sockets = map[string]*link{}, map[string]claimed{}, map[*socket]bool{}
 		h.graceOver, h.changed = make(chan struct{}), make(chan struct{})
-		h.graceTimer = time.AfterFunc(h.GracePeriod, func() { close(h.graceOver) })
+		h.graceTimer = time.AfterFunc(h.GracePeriod, func() {
+			close(h.graceOver)
+			for _, l := range h.all() {
+				l.restart() // jobs that may have been started before
+			}
+		})
+		h.reaper = time.AfterFunc(h.GracePeriod+reapEvery, h.reap)
 	})
 }
 
@@ -118,6 +197,7 @@ func (h *Hub) inGracePeriod() bool {
 func (h *Hub) Close() {
 	h.start()
 	h.graceTimer.Stop()
+	h.reaper.Stop()
 	h.mu.Lock()
 	h.closed = true
 	links, sockets := h.links, h.sockets

@@ -41,6 +41,7 @@ func (h *house) queued(n int) []queue.Entry {
 func TestK10JobsAreStartedInTheirOrderAndOnce(t *testing.T) {
 	h := newHouse(t)
 	var all sync.WaitGroup
+	a := newDesk(h, "a", "fix").met(h)
 	var want []string
 	for i := range 5 {
 		id := fmt.Sprint("job", i)
@@ -52,7 +53,7 @@ func TestK10JobsAreStartedInTheirOrderAndOnce(t *testing.T) {
 		})
 		h.queued(i + 1)
 	}
-	a := newDesk(h, "a", "fix").arrive()
+	a.arrive()
 	newDesk(h, "b", "other").arrive()
 	all.Wait()
 	if d := cmp.Diff(want, a.begun()); d != "" {
@@ -80,7 +81,7 @@ func TestK10AJobWhoseWorkerDiesBeforeTheAckIsDeliveredOnceMore(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	h.hub.Lease = 2 * time.Second // longer than b takes to start
-	a, b := newDesk(h, "a", "fix"), newDesk(h, "b", "fix")
+	a, b := newDesk(h, "a", "fix"), newDesk(h, "b", "fix").met(h)
 	a.onStart = func(string) error {
 		a.die()
 		return errors.New("nobody hears this")
@@ -199,6 +200,7 @@ func TestARefusedJobTellsWhy(t *testing.T) {
 // a worker that could start it gets the next one.
 func TestAQueuedJobIsCancelled(t *testing.T) {
 	h := newHouse(t)
+	a := newDesk(h, "a", "fix").met(h)
 	told := make(chan error, 1)
 	go func() {
 		_, err := h.submit("fix", "job/1")
@@ -212,7 +214,7 @@ func TestAQueuedJobIsCancelled(t *testing.T) {
 	if err := <-told; !errors.Is(err, relay.ErrJobDead) || !strings.Contains(err.Error(), "was cancelled") {
 		t.Errorf("told %v", err)
 	}
-	a := newDesk(h, "a", "fix").arrive()
+	a.arrive()
 	if run, err := h.submit("fix", "job2"); err != nil || run != "R-job2" {
 		t.Errorf("the job behind it: %s, %v", run, err)
 	}
@@ -230,6 +232,7 @@ func TestAQueuedJobIsCancelled(t *testing.T) {
 func TestK09TheDiskOfTheHubHoldsNoPromptText(t *testing.T) {
 	h := newHouse(t)
 	const secret = "zebra-crossing-prompt"
+	newDesk(h, "z", "never").met(h)
 	go func() { // this one waits for a worker that never comes
 		_, _, _ = h.api.Submit(t.Context(), &api.Start{Workflow: "never", RequestID: "waits", Title: secret, Inputs: topic(secret)}, nil)
 	}()
@@ -280,6 +283,7 @@ func (h *house) follow(ctx context.Context, run protocol.RunID, from client.Curs
 // they are submitted again.
 func TestASubmitterBringsAJobBackAfterARestart(t *testing.T) {
 	h := newHouse(t)
+	a := newDesk(h, "a", "fix").met(h)
 	done := make(chan error, 1)
 	go func() {
 		run, err := h.submit("fix", "job1")
@@ -291,7 +295,7 @@ func TestASubmitterBringsAJobBackAfterARestart(t *testing.T) {
 	h.queued(1)
 	h.shut()
 	h.open()
-	a := newDesk(h, "a", "fix").arrive()
+	a.arrive()
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}

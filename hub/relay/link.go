@@ -17,6 +17,7 @@ import (
 	"wf/hub/guard"
 	"wf/hub/internal/socketend"
 	"wf/hub/queue"
+	"wf/hub/seal"
 	"wf/protocol"
 )
 
@@ -30,6 +31,9 @@ type link struct {
 	id, name string
 	version  string
 	instance string
+	key      []byte // public; nil for a worker that opens no boxes
+	keyName  string
+	renewed  bool // its process was started anew since it was connected last
 	lines    *lines
 	tunnel   *yamux.Session
 	via      *http.Transport        // speaks to the worker
@@ -40,6 +44,11 @@ type link struct {
 
 	mu           sync.Mutex
 	caps         []string
+	capacity     int
+	busy         map[protocol.RunID]bool // that it drives
+	begun        map[string]bool         // jobs that were given to it, and of which it has not spoken since
+	asked        map[asking]bool         // keys that it was asked to pass on
+	draining     bool
 	runs         map[protocol.RunID]bool // those that the worker has; false for a foreign one
 	leases       map[question]time.Time  // of jobs that are offered to it: until when
 	failed       map[string]bool         // jobs that it did not start: others go first
@@ -73,7 +82,8 @@ func (h *Hub) worker(w http.ResponseWriter, r *http.Request) error {
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(r.Context()))
 	defer cancel(nil)
 	client, _ := guard.Of(r.Context())
-	l := &link{hub: h, bound: client.Worker, ctx: ctx, cancel: cancel, runs: map[protocol.RunID]bool{}, leases: map[question]time.Time{}, failed: map[string]bool{}}
+	l := &link{hub: h, bound: client.Worker, ctx: ctx, cancel: cancel, runs: map[protocol.RunID]bool{}, leases: map[question]time.Time{}, failed: map[string]bool{},
+		busy: map[protocol.RunID]bool{}, begun: map[string]bool{}, asked: map[asking]bool{}}
 	if l.tunnel, err = newTunnel(ctx, c, true, h.Log); err != nil {
 		return err
 	}
@@ -140,7 +150,13 @@ func (l *link) introduce(m message) error {
 	case m.Worker == "" || !queue.Plain(m.Worker, 128) || !queue.Plain(m.Name, 200) || !queue.Plain(m.Version, 200) || !queue.Plain(m.Instance, 128):
 		return fmt.Errorf("the worker id, name or version is empty, too long or unprintable: %w", protocol.ErrBadRequest)
 	}
-	l.id, l.name, l.version, l.instance = m.Worker, m.Name, m.Version, m.Instance
+	l.id, l.name, l.version, l.instance, l.capacity = m.Worker, m.Name, m.Version, m.Instance, max(0, m.Capacity)
+	if len(m.Key) > 0 {
+		if _, err := seal.For(m.Key, seal.Job{}, nil); err != nil {
+			return err
+		}
+		l.key, l.keyName = m.Key, seal.Name(m.Key)
+	}
 	if err := l.mayBe(); err != nil {
 		return err
 	}
@@ -180,7 +196,12 @@ func (l *link) learn(caps []string) error {
 func (l *link) can(workflow string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	_, ok := slices.BinarySearch(l.caps, workflow)
+	return has(l.caps, workflow)
+}
+
+// has reports whether a sorted list holds a name.
+func has(sorted []string, name string) bool {
+	_, ok := slices.BinarySearch(sorted, name)
 	return ok
 }
 
@@ -216,10 +237,31 @@ func (h *Hub) attach(l *link) error {
 	}
 	h.links[l.id] = l
 	h.mu.Unlock()
+	if err := l.remember(); err != nil {
+		return err
+	}
 	if old != nil {
 		old.close(fmt.Errorf("the worker connected anew"))
 	}
 	return l.announce()
+}
+
+// remember takes what the registry knows of the worker.
+func (l *link) remember() error {
+	known, err := l.hub.Registry.List(l.ctx)
+	if i := slices.IndexFunc(known, func(a queue.Worker) bool { return a.ID == l.id }); i >= 0 {
+		l.drains(known[i].Draining)
+		l.renewed = known[i].Instance != "" && known[i].Instance != l.instance
+	}
+	return err
+}
+
+// drains says whether the worker gets jobs.
+func (l *link) drains(yes bool) {
+	l.mu.Lock()
+	l.draining = yes
+	l.mu.Unlock()
+	l.restart()
 }
 
 // answers reports whether the other end of a link is alive.
@@ -265,7 +307,8 @@ func (h *Hub) detach(l *link) {
 func (l *link) announce() error {
 	l.mu.Lock()
 	l.heard = time.Now()
-	a := queue.Worker{ID: l.id, Name: l.name, Version: l.version, Caps: l.caps, Runs: len(l.runs)}
+	a := queue.Worker{ID: l.id, Name: l.name, Version: l.version, Caps: l.caps, Runs: len(l.runs),
+		Capacity: l.capacity, Busy: len(l.busy) + len(l.begun), Key: l.key, Instance: l.instance}
 	l.mu.Unlock()
 	return l.hub.Registry.Announce(l.ctx, a, l.hub.TTL)
 }
@@ -305,17 +348,30 @@ func (l *link) listen(ready func()) error {
 		case msgCaps:
 			if err = l.learn(m.Caps); err == nil {
 				l.restart()
+				l.hub.shares()
 			}
 		case msgReady:
-			if ready != nil {
-				ready()
-				ready = nil
+			if ready == nil {
+				break
 			}
+			if l.renewed { // it would have said that it has the runs of its leases
+				err = l.hub.Queue.Return(l.ctx, l.id)
+			}
+			ready()
+			ready = nil
+			l.hub.shares()
+		case msgPassed:
+			err = l.passed(m)
 		case msgConfirm:
 			err = l.confirm(question{m.Job, m.Epoch})
 		}
 		if err == nil {
 			err = errors.Join(l.mayBe(), l.announce()) // its id may have got a token of its own since
+		}
+		if m.Type == msgReady || m.Type == msgCaps {
+			l.hub.mu.Lock()
+			l.hub.wake()
+			l.hub.mu.Unlock()
 		}
 		if err != nil {
 			return err

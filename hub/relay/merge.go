@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 
+	"wf/api"
 	"wf/hub/reply"
 	"wf/hub/server"
 	"wf/protocol"
@@ -109,7 +110,7 @@ func (h *Hub) runs(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	places, err := parsePlaces(string(asks.Before))
+	places, err := parsePlaces(asks.Before)
 	if err != nil {
 		return err
 	}
@@ -144,7 +145,7 @@ func (h *Hub) runs(w http.ResponseWriter, r *http.Request) error {
 		if h.owns(r.Context(), x) { // others are passed over, and read all the same
 			items = append(items, x.json)
 		}
-		next[x.worker] = x.id
+		next[x.worker] = api.RowPlace(x.updated, protocol.RunID(x.id))
 		asked[x.worker]--
 	}
 	more := false
@@ -167,7 +168,7 @@ func (h *Hub) runs(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// places are how far the list of each worker was read: a run, or "" for the end.
+// places are how far the list of each worker was read: a place (api.RowPlace), or "" for the end.
 type places map[string]string
 
 func parsePlaces(s string) (places, error) {

@@ -48,6 +48,7 @@ func TestTheHubIsAsItsDescriptionSays(t *testing.T) {
 		t.Error("POST /v1/runs lacks an answer")
 	}
 	newDesk(h, "a", "fix").arrive()
+	newDesk(h, "z", "never").met(h)
 	h.await(1)
 	go func() { _, _, _ = h.api.Submit(t.Context(), &api.Start{Workflow: "never", RequestID: "r"}, nil) }()
 	h.queued(1)

@@ -1,6 +1,8 @@
 package relay
 
 import (
+	"context"
+	"errors"
 	"net/http"
 
 	"wf/hub/guard"
@@ -29,7 +31,12 @@ var routes = []route{
 	{"GET " + WorkerPath, guard.Worker, (*Hub).worker},
 	{"GET /v1/agents", guard.Read, (*Hub).workers},
 	{"GET /v1/queue", guard.Read, (*Hub).jobs},
-	{"POST /v1/queue/{id}/cancel", guard.Run, (*Hub).cancelJob},
+	{"POST /v1/queue/{id}/cancel", guard.Run, ofJob("cancelled", queue.Queue.Cancel)},
+	{"POST /v1/queue/{id}/retry", guard.Run, ofJob("tried again", queue.Queue.Retry)},
+	{"POST /v1/queue/{id}/purge", guard.Admin, ofJob("purged", queue.Queue.Purge)},
+	{"POST /v1/agents/{id}/drain", guard.Admin, drain(true)},
+	{"POST /v1/agents/{id}/undrain", guard.Admin, drain(false)},
+	{"POST /v1/agents/{id}/forget", guard.Admin, (*Hub).forget},
 	{"GET /v1/workflows", guard.Read, (*Hub).workflows},
 	{"GET /v1/runs", guard.Read, (*Hub).runs},
 	{"POST /v1/runs", guard.Run, (*Hub).submit},
@@ -77,8 +84,10 @@ func (h *Hub) Handler() http.Handler {
 // not know, have their statuses here.
 func fail(w http.ResponseWriter, err error) {
 	switch protocol.CodeOf(err) {
-	case ErrJobDead.Code, ErrWorkerTaken.Code, queue.ErrBegun.Code:
+	case ErrJobDead.Code, ErrWorkerTaken.Code, queue.ErrBegun.Code, queue.ErrBodyGone.Code, queue.ErrWorkerLive.Code:
 		reply.JSON(w, http.StatusConflict, reply.FailureOf(err))
+	case ErrNoWorker.Code:
+		reply.JSON(w, http.StatusServiceUnavailable, reply.FailureOf(err))
 	case queue.ErrUnknownJob.Code:
 		reply.JSON(w, http.StatusNotFound, reply.FailureOf(err))
 	case queue.ErrClosed.Code:
@@ -88,6 +97,11 @@ func fail(w http.ResponseWriter, err error) {
 	default:
 		reply.Error(w, err)
 	}
+}
+
+// isGone reports whether a job is no longer there, or the queue.
+func isGone(err error) bool {
+	return errors.Is(err, queue.ErrUnknownJob) || errors.Is(err, queue.ErrClosed)
 }
 
 func notFound(r *http.Request) error {
@@ -111,23 +125,55 @@ func (h *Hub) workers(w http.ResponseWriter, r *http.Request) error {
 
 // jobs serves GET /v1/queue.
 func (h *Hub) jobs(w http.ResponseWriter, r *http.Request) error {
-	items, err := h.Queue.List(r.Context())
+	items, err := h.listed(r.Context())
 	if err == nil {
 		reply.JSON(w, http.StatusOK, Queue{"wf.queue/v1", items})
 	}
 	return err
 }
 
-// cancelJob serves POST /v1/queue/{id}/cancel: a job that no worker has begun is given up.
-func (h *Hub) cancelJob(w http.ResponseWriter, r *http.Request) error {
-	e, err := h.Queue.Cancel(r.Context(), r.PathValue("id"))
-	if err != nil {
+// ofJob serves what is done to a job: it answers with what became of it.
+func ofJob(what string, do func(queue.Queue, context.Context, string) (queue.Entry, error)) func(*Hub, http.ResponseWriter, *http.Request) error {
+	return func(h *Hub, w http.ResponseWriter, r *http.Request) error {
+		e, err := do(h.Queue, r.Context(), r.PathValue("id"))
+		if err != nil {
+			return err
+		}
+		h.Log.Info("job "+what, "job", e.ID, "workflow", e.Workflow)
+		for _, l := range h.all() {
+			l.forgives(e.ID)
+		}
+		reply.JSON(w, http.StatusOK, Queued{"wf.queued/v1", h.explained(e)})
+		return nil
+	}
+}
+
+// drain serves POST /v1/agents/{id}/drain and undrain: whether a worker gets jobs.
+func drain(yes bool) func(*Hub, http.ResponseWriter, *http.Request) error {
+	return func(h *Hub, w http.ResponseWriter, r *http.Request) error {
+		id := r.PathValue("id")
+		if err := h.Registry.Drain(r.Context(), id, yes); err != nil {
+			return err
+		}
+		if l := h.link(id); l != nil {
+			l.drains(yes)
+		}
+		h.Log.Info("worker drains", "worker", id, "drains", yes)
+		return h.workers(w, r)
+	}
+}
+
+// forget serves POST /v1/agents/{id}/forget: a worker that is gone for good. Jobs that it alone could open are dead.
+func (h *Hub) forget(w http.ResponseWriter, r *http.Request) error {
+	id := r.PathValue("id")
+	if err := h.Registry.Forget(r.Context(), id); err != nil {
 		return err
 	}
-	h.payloads.drop(e.ID)
-	h.Log.Info("job cancelled", "job", e.ID, "workflow", e.Workflow)
-	reply.JSON(w, http.StatusOK, Queued{"wf.queued/v1", e})
-	return nil
+	if err := h.Queue.Forget(r.Context(), id); err != nil {
+		return err
+	}
+	h.Log.Info("worker forgotten", "worker", id)
+	return h.workers(w, r)
 }
 
 // Agents is wf.agents/v1: the workers by name, those that are away too.

@@ -2,6 +2,7 @@ package relay_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -29,6 +30,7 @@ import (
 	"wf/hub/relay"
 	"wf/hub/replay"
 	"wf/hub/reply"
+	"wf/hub/seal"
 	"wf/protocol"
 )
 
@@ -79,7 +81,7 @@ func (h *house) open() {
 	h.Helper()
 	h.store = must(embedded.Open(filepath.Join(h.dir, "hub.db")))(h)
 	h.kept = &kept{Registry: h.store.Registry, Pointers: h.store.Pointers, changed: make(chan struct{})}
-	h.hub = &relay.Hub{Queue: h.store.Queue, Registry: h.kept, Pointers: h.kept, Name: "hub", Version: "1", Log: logger(h),
+	h.hub = &relay.Hub{Queue: h.store.Queue, Registry: h.kept, Pointers: h.kept, Name: "hub", Version: "1", Log: logger(h), DigestKey: []byte("of the tests"),
 		TTL: time.Minute, Asking: time.Minute, Holding: time.Minute, GracePeriod: h.grace} // nothing of it passes by itself
 	l, err := net.Listen("tcp", h.addr)
 	for deadline := time.Now().Add(10 * time.Second); errors.Is(err, syscall.EADDRINUSE) && time.Now().Before(deadline); {
@@ -202,6 +204,7 @@ func (h *house) get(path string, into any) int {
 // first event, named after the request.
 type desk struct {
 	testing.TB
+	house  *house
 	worker relay.Worker
 	store  *cas.Store
 	live   *replay.Server
@@ -209,17 +212,17 @@ type desk struct {
 	gone   chan struct{}
 
 	mu      sync.Mutex
-	started []string            // request ids, in the order in which they came
+	started []string            // request ids of runs that it did not have, in the order in which they came
 	onStart func(string) error  // is asked before a run begins
 	before  func(*http.Request) // sees every request
 	moved   []protocol.RunID
 }
 
 func newDesk(h *house, id string, caps ...string) *desk {
-	d := &desk{TB: h.TB, store: must(cas.Open(context.Background(), h.TempDir(), cas.Options{}))(h)}
+	d := &desk{TB: h.TB, house: h, store: must(cas.Open(context.Background(), h.TempDir(), cas.Options{}))(h)}
 	d.live = &replay.Server{Feed: d.store}
 	d.worker = relay.Worker{Hub: "http://" + h.addr, ID: id, Name: "desk " + id, Version: "1", Store: &shelf{Store: d.store, caps: caps},
-		Debounce: 10 * time.Millisecond, Log: logger(h), Moved: func(run protocol.RunID, _ string) {
+		Debounce: 10 * time.Millisecond, Identity: must(seal.NewIdentity())(h), Log: logger(h), Moved: func(run protocol.RunID, _ string) {
 			d.mu.Lock()
 			defer d.mu.Unlock()
 			d.moved = append(d.moved, run)
@@ -234,9 +237,25 @@ func newDesk(h *house, id string, caps ...string) *desk {
 	return d
 }
 
-// arrive connects the worker.
+// met has the hub know the worker, which is away.
+func (d *desk) met(h *house) *desk {
+	d.Helper()
+	w := queue.Worker{ID: d.worker.ID, Name: d.worker.Name, Caps: slices.Sorted(slices.Values(must(d.worker.Store.Caps(h.Context()))(d))), Key: d.worker.Identity.Public()}
+	if err := errors.Join(h.kept.Announce(h.Context(), w, time.Minute), h.kept.Withdraw(h.Context(), w.ID)); err != nil {
+		d.Fatal(err)
+	}
+	return d
+}
+
+// arrive connects the worker. The hub knows it from then on, so that what is submitted waits for it.
 func (d *desk) arrive() *desk {
 	d.Helper()
+	if h := d.house; h.server != nil {
+		known := must(h.kept.List(h.Context()))(d)
+		if !slices.ContainsFunc(known, func(a queue.Worker) bool { return a.ID == d.worker.ID }) {
+			d.met(h)
+		}
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	gone := make(chan struct{})
 	d.cancel, d.gone = cancel, gone
@@ -323,6 +342,11 @@ func (d *desk) start(w http.ResponseWriter, r *http.Request) {
 		reply.Error(w, reply.BodyError(err))
 		return
 	}
+	run := protocol.RunID("R-" + s.RequestID)
+	if _, _, err := d.store.Tip(r.Context(), run); err == nil {
+		reply.JSON(w, 200, map[string]any{"schema": "wf.started/v1", "id": run, "fresh": false})
+		return
+	}
 	d.mu.Lock()
 	d.started = append(d.started, s.RequestID)
 	ask := d.onStart
@@ -332,11 +356,6 @@ func (d *desk) start(w http.ResponseWriter, r *http.Request) {
 			reply.Error(w, err)
 			return
 		}
-	}
-	run := protocol.RunID("R-" + s.RequestID)
-	if _, _, err := d.store.Tip(r.Context(), run); err == nil {
-		reply.JSON(w, 200, map[string]any{"schema": "wf.started/v1", "id": run, "fresh": false})
-		return
 	}
 	d.say(run, string(s.Inputs["topic"]))
 	reply.JSON(w, 201, map[string]any{"schema": "wf.started/v1", "id": run, "fresh": true})
@@ -355,7 +374,7 @@ func (d *desk) say(run protocol.RunID, texts ...string) []protocol.Entry {
 
 func (d *desk) runs(w http.ResponseWriter, r *http.Request) {
 	heads := must(d.store.Heads(context.Background(), "run/"))(d)
-	slices.SortFunc(heads, func(a, b cas.Head) int { return int(b.TS - a.TS) })
+	slices.SortFunc(heads, func(a, b cas.Head) int { return cmp.Or(cmp.Compare(b.TS, a.TS), strings.Compare(a.Name, b.Name)) })
 	items, skip := []map[string]any{}, r.URL.Query().Get("before")
 	var limit int
 	if _, err := fmt.Sscan(r.URL.Query().Get("limit"), &limit); err != nil {
@@ -364,10 +383,10 @@ func (d *desk) runs(w http.ResponseWriter, r *http.Request) {
 	for _, head := range heads {
 		id := strings.TrimPrefix(head.Name, "run/")
 		if skip != "" {
-			if id == skip {
-				skip = ""
+			updated := time.UnixMicro(head.TS).UTC().Format("2006-01-02T15:04:05.000000Z")
+			if at, run, ok := api.ReadRowPlace(skip); !ok || updated > at || updated == at && id <= string(run) {
+				continue
 			}
-			continue
 		}
 		if len(items) < limit {
 			items = append(items, map[string]any{"id": id, "updated": time.UnixMicro(head.TS).UTC().Format("2006-01-02T15:04:05.000000Z")})

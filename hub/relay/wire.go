@@ -28,23 +28,28 @@ const (
 	headerScopes = "Wf-Scopes" // of the client, with spaces between
 	headerJob    = "Wf-Job"    // id of the job that a POST /v1/runs starts
 	headerEpoch  = "Wf-Epoch"  // of its lease
+	// Of a job whose body is a box (package seal): the key of it, sealed to the worker, in base64; and the workflow, escaped.
+	headerKey      = "Wf-Key"
+	headerWorkflow = "Wf-Workflow"
 )
 
 // The control messages.
 const (
 	// From a worker.
-	msgRegister  = "register"  // Wire, Worker, Instance, Name, Version, Caps
+	msgRegister  = "register"  // Wire, Worker, Instance, Name, Version, Caps, Key, Capacity
 	msgRuns      = "runs"      // Runs: all of them between register and ready, then those that moved
 	msgReady     = "ready"     // all runs were told
 	msgCaps      = "caps"      // Caps
 	msgHeartbeat = "heartbeat" // answered with a heartbeat
 	msgConfirm   = "confirm"   // Job, Epoch: does the lease hold?
+	msgPassed    = "passed"    // Job, To, Sealed: the key that msgPass asked for
 
 	// From the hub.
 	msgRegistered = "registered" // HeartbeatMS, TTLMS
 	msgRefused    = "refused"    // Code, Message; the link ends
 	msgConfirmed  = "confirmed"  // Job, Epoch, OK, LeftMS
 	msgMoved      = "moved"      // Run, To: a run of the sender belongs to another worker
+	msgPass       = "pass"       // Job, Workflow, Sealed, To, Key: seal the key of a box to another worker too
 )
 
 // message is a line of the control stream.
@@ -58,6 +63,11 @@ type message struct {
 	Version  string   `json:"version,omitempty"`
 	Caps     []string `json:"caps,omitempty"`
 	Runs     []Run    `json:"runs,omitempty"`
+	Key      []byte   `json:"key,omitempty"`      // public, of a worker
+	Capacity int      `json:"capacity,omitempty"` // how many runs it drives at once for jobs to be given to it; 0 is any number
+
+	Workflow string `json:"workflow,omitempty"`
+	Sealed   []byte `json:"sealed,omitempty"` // key of a box
 
 	Job    string `json:"job,omitempty"`
 	Epoch  uint64 `json:"epoch,omitempty"`
@@ -82,6 +92,7 @@ type Run struct {
 	// Foreign is a run that came from elsewhere and is not gone on with at the worker, such as an imported one. Its
 	// RequestID started it elsewhere, and is left out.
 	Foreign bool `json:"foreign,omitempty"`
+	Busy    bool `json:"busy,omitempty"` // it is being driven
 }
 
 // Bounds of the control stream.

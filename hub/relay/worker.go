@@ -19,6 +19,7 @@ import (
 	"wf/hub/guard"
 	"wf/hub/internal/lately"
 	"wf/hub/queue"
+	"wf/hub/seal"
 	"wf/protocol"
 )
 
@@ -42,6 +43,11 @@ type Worker struct {
 	ID      string // stays the same over restarts, and differs from every other worker's
 	Name    string // for people
 	Version string
+
+	// Identity opens the boxes of jobs; nil is for a worker that gets none.
+	Identity *seal.Identity
+	// Capacity is how many runs may be driven here when the hub gives it a job; 0 is any number.
+	Capacity int
 
 	Handler http.Handler  // the API, as it is served locally; requests carry an identity
 	Scopes  []guard.Scope // what the hub may do here at most; default read, run and answer

@@ -62,8 +62,13 @@ var statuses = map[string]int{
 	protocol.ErrFinal.Code:        http.StatusConflict,
 	protocol.ErrNotFinal.Code:     http.StatusConflict,
 	protocol.ErrWaiting.Code:      http.StatusConflict,
+	protocol.ErrUnknownStep.Code:  http.StatusNotFound,
+
+	protocol.ErrRequestReused.Code: http.StatusConflict,
+	protocol.ErrNotRunning.Code:    http.StatusConflict,
 
 	protocol.ErrTooLarge.Code:    http.StatusRequestEntityTooLarge,
+	protocol.ErrMethod.Code:      http.StatusMethodNotAllowed,
 	protocol.ErrMisdirected.Code: http.StatusMisdirectedRequest,
 	protocol.ErrInvalid.Code:     http.StatusUnprocessableEntity,
 	protocol.ErrInputs.Code:      http.StatusUnprocessableEntity,

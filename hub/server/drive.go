@@ -16,6 +16,9 @@ func (s *Server) start(c *call, x *api.Start) (any, error) {
 	if x.CausedBy == "" {
 		x.CausedBy = c.Request.Header.Get(protocol.CausedByHeader)
 	}
+	if x.Priority != 0 {
+		return nil, reply.Badf("priority is for the queue of a hub: this server begins every run at once")
+	}
 	run, fresh, err := s.Service.Start(c.Context(), *x)
 	if err != nil {
 		return nil, err

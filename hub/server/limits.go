@@ -32,6 +32,16 @@ func MaxBody(r *http.Request) int64 {
 	return 1 << 20
 }
 
+// ReadStart reads the body of POST /v1/runs, as strictly as a server does; an error wraps protocol.ErrBadRequest or
+// protocol.ErrTooLarge.
+func ReadStart(r *http.Request) (*api.Start, error) {
+	s := new(api.Start)
+	if err := decode(r, s, wanted); err != nil {
+		return nil, err
+	}
+	return s, checkStart(s)
+}
+
 func checkStart(s *api.Start) error {
 	if s.Workflow == "" {
 		return reply.Badf("workflow is missing: the name of one that GET /v1/workflows lists")

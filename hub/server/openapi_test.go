@@ -19,6 +19,7 @@ type document struct {
 
 type operation struct {
 	Summary     string
+	OperationID string
 	Scope       string `json:"x-scope"`
 	Security    *[]any
 	RequestBody *struct {
@@ -63,9 +64,16 @@ func TestEveryRouteIsDescribedAndEveryDescribedRouteServed(t *testing.T) {
 	for _, r := range routes {
 		served[r.method+" "+r.path] = string(r.scope)
 	}
-	said := map[string]string{}
+	said, ids := map[string]string{}, map[string]string{}
 	for name, o := range described(t) {
 		said[name] = o.Scope
+		if o.OperationID == "" || ids[o.OperationID] != "" {
+			t.Errorf("%s has the operationId %q, as %s", name, o.OperationID, ids[o.OperationID])
+		}
+		ids[o.OperationID] = name
+		if o.Scope != "" && (o.Responses["401"] == nil || o.Responses["403"] == nil || o.Responses["503"] == nil) {
+			t.Errorf("%s does not say how it fails, by status", name)
+		}
 		if o.Summary == "" {
 			t.Errorf("%s says nothing about itself", name)
 		}

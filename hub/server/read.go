@@ -94,7 +94,7 @@ func ParseQuery(r *http.Request, more ...string) (api.Query, error) {
 		return api.Query{}, err
 	}
 	q := api.Query{Status: protocol.RunStatus(p.text("status")), Workflow: p.text("workflow"), Tag: p.text("tag"), Text: p.text("q"),
-		Before: protocol.RunID(p.text("before"))}
+		Before: p.text("before")}
 	if q.Status != "" && !slices.Contains(statuses, q.Status) {
 		return q, reply.Badf("status=%q: want one of %v", q.Status, statuses)
 	}

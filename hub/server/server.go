@@ -227,5 +227,5 @@ func (s *Server) missing(mux *http.ServeMux, w http.ResponseWriter, r *http.Requ
 		return
 	}
 	w.Header().Set("Allow", strings.Join(allowed, ", "))
-	reply.JSON(w, http.StatusMethodNotAllowed, reply.FailureOf(reply.Badf("%s takes %s, not %s", r.URL.Path, strings.Join(allowed, " and "), r.Method)))
+	reply.Error(w, protocol.ErrMethod.With("", "%s takes %s, not %s", r.URL.Path, strings.Join(allowed, " and "), r.Method))
 }

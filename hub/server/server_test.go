@@ -42,7 +42,7 @@ func (s *shop) Resolve(_ context.Context, text string) (api.Ref, error) {
 	return api.Ref{Run: "R"}, s.note("resolve %s", text)
 }
 func (s *shop) List(_ context.Context, q api.Query) (*api.Page, error) {
-	next := protocol.RunID("R")
+	next := "R"
 	return &api.Page{Items: []api.Row{{ID: "R", Driving: s.driving()}}, Next: &next}, s.note("runs %+v", q)
 }
 func (s *shop) Run(_ context.Context, r protocol.RunID, w api.Window) (*api.Run, error) {
@@ -311,8 +311,8 @@ func TestRequestsReachTheBackendAndNothingElseDoes(t *testing.T) {
 		{"delete", "DELETE", "/v1/runs/R", "", 200, "delete R false "},
 		{"tell what would be deleted", "DELETE", "/v1/runs/R?dry_run=true&why=old+data", "", 200, "delete R true old data"},
 		{"delete with an odd parameter", "DELETE", "/v1/runs/R?force=true", "", 400, "bad_request"},
-		{"another method", "DELETE", "/v1/runs", "", 405, "bad_request"},
-		{"a method for reading", "POST", "/v1/workflows", "{}", 405, "bad_request"},
+		{"another method", "DELETE", "/v1/runs", "", 405, "method_not_allowed"},
+		{"a method for reading", "POST", "/v1/workflows", "{}", 405, "method_not_allowed"},
 		{"the sign of life", "GET", "/healthz", "", 200, ""},
 		{"the description", "GET", "/v1/openapi.json", "", 200, ""},
 	} {

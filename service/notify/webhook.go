@@ -15,7 +15,6 @@ import (
 
 	"wf/agentkit/sandbox"
 	"wf/protocol"
-	"wf/protocol/webhooksig"
 	"wf/roles"
 )
 
@@ -64,8 +63,8 @@ func (w *webhook) send(ctx context.Context, m *Message, body []byte) error {
 	at := strconv.FormatInt(w.now().Unix(), 10)
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("User-Agent", "wf")
-	req.Header.Set(webhooksig.ID, m.ID)
-	req.Header.Set(webhooksig.Timestamp, at)
+	req.Header.Set(protocol.WebhookIDHeader, m.ID)
+	req.Header.Set(protocol.WebhookTimeHeader, at)
 	req.Header.Set(protocol.CausedByHeader, m.caused.String())
 	if w.sink.Secret != "" {
 		secret, ok := w.getenv(w.sink.Secret)
@@ -73,11 +72,11 @@ func (w *webhook) send(ctx context.Context, m *Message, body []byte) error {
 			return fmt.Errorf("the secret %s is not set in the environment of this process", w.sink.Secret)
 		}
 		roles.Conceal(w.sink.Secret, secret)
-		key, err := webhooksig.Key(secret)
+		key, err := protocol.WebhookKey(secret)
 		if err != nil {
 			return fmt.Errorf("%s: %w", w.sink.Secret, err)
 		}
-		req.Header.Set(webhooksig.Signature, webhooksig.Sign(key, m.ID, at, body))
+		req.Header.Set(protocol.WebhookSignatureHeader, protocol.SignWebhook(key, m.ID, at, body))
 	}
 	resp, err := w.client.Do(req)
 	if err != nil {

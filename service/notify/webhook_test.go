@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"wf/protocol"
-	"wf/protocol/webhooksig"
 	"wf/roles"
 )
 
@@ -30,12 +29,12 @@ func post(t *testing.T, s protocol.Sink, env map[string]string) error {
 }
 
 func TestAWebhookIsSigned(t *testing.T) {
-	key, _ := webhooksig.Key(testSecret)
+	key, _ := protocol.WebhookKey(testSecret)
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		h := r.Header
 		if err != nil || h.Get("webhook-id") != "msg_1" || h.Get("webhook-timestamp") != "1800000000" || h.Get("wf-caused-by") != "R:3:2" || h.Get("content-type") != "application/json" ||
-			!webhooksig.Verify(key, "msg_1", "1800000000", h.Get("webhook-signature"), body) {
+			protocol.SignWebhook(key, "msg_1", "1800000000", body) != h.Get("webhook-signature") {
 			t.Errorf("%v %s %v", h, body, err)
 			w.WriteHeader(http.StatusForbidden)
 		}

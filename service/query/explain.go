@@ -55,5 +55,5 @@ func StepOf(v *api.Run, id string) (*api.Step, error) {
 			return s, nil
 		}
 	}
-	return nil, protocol.ErrUnknownRun.With("wf show "+string(v.ID)+" lists the steps", "run %s has no step %s", v.ID, id)
+	return nil, protocol.ErrUnknownStep.With("wf show "+string(v.ID)+" lists the steps", "run %s has no step %s", v.ID, id)
 }

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
+
 	"wf/api"
 	"wf/cas"
 	"wf/engine"
@@ -25,11 +27,9 @@ func Runs(ctx context.Context, e *engine.Engine, q api.Query) (out []api.Row, un
 	}
 	out = []api.Row{}
 	if q.Before != "" {
-		i := slices.IndexFunc(heads, func(h cas.Head) bool { return protocol.RunOf(h.Name) == q.Before })
-		if i < 0 {
-			return nil, nil, protocol.ErrUnknownRun.With("", "no run %q in %s", q.Before, s.Dir())
+		if heads, err = behind(heads, q.Before); err != nil {
+			return nil, nil, err
 		}
-		heads = heads[i+1:]
 	}
 	for _, h := range heads {
 		if q.Limit > 0 && len(out) == q.Limit {
@@ -57,6 +57,25 @@ func Runs(ctx context.Context, e *engine.Engine, q api.Query) (out []api.Row, un
 	return out, unread, nil
 }
 
+// behind are the heads behind a place of the list. The name of a run stands for the place where it is now.
+func behind(heads []cas.Head, place string) ([]cas.Head, error) {
+	updated, run, ok := api.ReadRowPlace(place)
+	at, err := time.Parse(time.RFC3339Nano, updated)
+	if !ok || err != nil {
+		i := slices.IndexFunc(heads, func(h cas.Head) bool { return protocol.RunOf(h.Name) == protocol.RunID(place) })
+		if i < 0 {
+			return nil, protocol.ErrBadRequest.With("take next of an earlier page", "before=%.300q is neither the next of a page nor a run", place)
+		}
+		return heads[i+1:], nil
+	}
+	last := cas.Head{Name: protocol.RunHead(run), TS: at.UnixMicro()}
+	i, here := slices.BinarySearchFunc(heads, last, inOrder)
+	if here {
+		i++
+	}
+	return heads[i:], nil
+}
+
 func fits(q api.Query, st *rules.State) bool {
 	return (q.Tag == "" || slices.Contains(st.Info.Tags, q.Tag)) && (q.Status == "" || st.Status() == q.Status) &&
 		(q.Workflow == "" || st.Program().Workflow.Name == q.Workflow) &&
@@ -81,7 +100,7 @@ func rowOf(h cas.Head, st *rules.State) api.Row {
 	row := api.Row{
 		ID: protocol.RunOf(h.Name), Workflow: st.Program().Workflow.Name, Title: st.Info.Title,
 		Status: st.Status(), Reason: st.Reason(), Steps: st.Totals.Steps,
-		Started: Stamp(st.Info.Started), Updated: Stamp(st.TS), ActiveMS: st.Totals.Active / 1000,
+		Started: Stamp(st.Info.Started), Updated: Stamp(h.TS), ActiveMS: st.Totals.Active / 1000,
 		Usage: api.RowUsage{Calls: st.Totals.Calls, Input: st.Totals.Input, Cached: st.Totals.Cached, Output: st.Totals.Output},
 		Head:  h.Link.String(), Seq: h.Seq, Tags: append([]string{}, st.Info.Tags...), RequestID: st.Info.RequestID, Waiting: []api.Waiting{},
 	}
@@ -99,10 +118,13 @@ func rowOf(h cas.Head, st *rules.State) api.Row {
 // Newest lists the heads of all runs, the one that moved last first.
 func Newest(ctx context.Context, s *cas.Store) ([]cas.Head, error) {
 	heads, err := s.Heads(ctx, protocol.RunHead(""))
-	slices.SortFunc(heads, func(a, b cas.Head) int {
-		return cmp.Or(cmp.Compare(b.TS, a.TS), cmp.Compare(a.Name, b.Name))
-	})
+	slices.SortFunc(heads, inOrder)
 	return heads, err
+}
+
+// inOrder is the order of a list of runs; api.RowPlace is a place in it.
+func inOrder(a, b cas.Head) int {
+	return cmp.Or(cmp.Compare(b.TS, a.TS), cmp.Compare(a.Name, b.Name))
 }
 
 // Started reads the first event of a run.

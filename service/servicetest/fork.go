@@ -42,7 +42,7 @@ func forks(t *testing.T, suite Suite) {
 		want *protocol.Error
 	}{
 		{"of no run", "NOTHERE", api.Fork{Step: "gate#1"}, protocol.ErrUnknownRun},
-		{"at no step", run, api.Fork{Step: "gate#9"}, protocol.ErrUnknownRun},
+		{"at no step", run, api.Fork{Step: "gate#9"}, protocol.ErrUnknownStep},
 		{"behind a step that waits", run, api.Fork{Step: "gate#1", After: true}, protocol.ErrUsage},
 		{"with no limit", run, api.Fork{Step: "gate#1", Limits: map[string]json.RawMessage{"steps": json.RawMessage("0")}}, protocol.ErrUsage},
 		{"with models for no agent", run, api.Fork{Step: "gate#1", Models: map[string]api.ModelList{"gate": {"m"}}}, protocol.ErrUsage},

@@ -1,12 +1,14 @@
 package embedded_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"go.etcd.io/bbolt"
 	"go.uber.org/goleak"
 
 	"wf/hub/queue"
@@ -41,7 +43,7 @@ func TestEpochsGrowWithoutTheDisk(t *testing.T) {
 		for range 3 {
 			s := open(t, filepath.Join(t.TempDir(), "hub.db"))
 			for _, id := range []string{"a", "b"} {
-				if _, _, err := s.Queue.Submit(t.Context(), queue.Job{ID: id, Workflow: "w"}); err != nil {
+				if _, _, err := s.Queue.Submit(t.Context(), queue.Job{ID: id, Workflow: "w"}, sealed); err != nil {
 					t.Fatal(err)
 				}
 				l, err := s.Queue.Lease(t.Context(), "x", nil, time.Minute)
@@ -66,7 +68,7 @@ func TestOldThingsAreForgotten(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "hub.db")
 		s := open(t, path)
 		for _, id := range []string{"done", "dead", "open"} {
-			if _, _, err := s.Queue.Submit(t.Context(), queue.Job{ID: id, Workflow: "w"}); err != nil {
+			if _, _, err := s.Queue.Submit(t.Context(), queue.Job{ID: id, Workflow: "w"}, sealed); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -84,7 +86,7 @@ func TestOldThingsAreForgotten(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(8 * 24 * time.Hour)
-		if _, _, err := s.Queue.Submit(t.Context(), queue.Job{ID: "new", Workflow: "w"}); err != nil {
+		if _, _, err := s.Queue.Submit(t.Context(), queue.Job{ID: "new", Workflow: "w"}, sealed); err != nil {
 			t.Fatal(err)
 		}
 		if err := s.Registry.Announce(t.Context(), queue.Worker{ID: "here", Name: "here"}, time.Second); err != nil {
@@ -127,5 +129,56 @@ func TestAFileThatIsHeldOrDamagedIsAnError(t *testing.T) {
 	}
 	if _, err := embedded.Open(path); protocol.CodeOf(err) != protocol.ErrStore.Code {
 		t.Errorf("a damaged file: %v", err)
+	}
+}
+
+var sealed = queue.Sealed{Box: []byte("box"), Keys: []queue.Key{{Worker: "x"}}}
+
+// A file of version 1 has no boxes: its jobs that waited are dead for that reason, and can be submitted again.
+func TestAFileOfVersion1Opens(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "hub.db")
+	db, err := bbolt.Open(path, 0o600, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = db.Update(func(tx *bbolt.Tx) error {
+		for bucket, rows := range map[string]map[string]string{
+			"meta": {"version": "\x00\x00\x00\x00\x00\x00\x00\x01"},
+			"jobs": {
+				"\x00\x00\x00\x00\x00\x00\x00\x01": `{"id":"waits","workflow":"w","state":"queued","since":"2026-01-05T04:00:00Z","attempts":1,"agent":"x","epoch":5,"why":"lapsed","number":1,"ttl":30000000000,"until":"0001-01-01T00:00:00Z"}`,
+				"\x00\x00\x00\x00\x00\x00\x00\x02": `{"id":"leased","workflow":"w","state":"leased","since":"2026-01-05T04:00:00Z","attempts":1,"agent":"x","epoch":6,"number":2,"ttl":30000000000,"until":"2026-01-05T04:00:30Z"}`,
+				"\x00\x00\x00\x00\x00\x00\x00\x03": `{"id":"done","workflow":"w","state":"done","since":"2026-01-05T04:00:00Z","attempts":1,"agent":"x","epoch":7,"run":"R","number":3}`,
+			},
+			"agents":   {"x": `{"id":"x","name":"x","version":"1","caps":["w"],"runs":2,"since":"2026-01-05T04:00:00Z","last_seen":"2026-01-05T04:00:00Z","connected":true}`},
+			"pointers": {"R": `{"run":"R","agent":"x","epoch":7,"seq":3,"head":"c","revision":1}`},
+		} {
+			b, err := tx.CreateBucket([]byte(bucket))
+			for k, v := range rows {
+				err = errors.Join(err, b.Put([]byte(k), []byte(v)))
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err := errors.Join(err, db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	s := open(t, path)
+	for id, want := range map[string]queue.State{"waits": queue.Dead, "leased": queue.Dead, "done": queue.Done} {
+		e, err := s.Queue.Find(t.Context(), id)
+		if err != nil || e.State != want || want == queue.Dead && e.Why != queue.ErrBodyGone.Code {
+			t.Errorf("%s: %+v, %v", id, e, err)
+		}
+	}
+	if e, err := s.Queue.Resubmit(t.Context(), queue.Job{ID: "waits", Workflow: "w"}, sealed); err != nil || e.State != queue.Queued {
+		t.Errorf("submitted again: %+v, %v", e, err)
+	}
+	if p, err := s.Pointers.Get(t.Context(), "R"); err != nil || p.Worker != "x" || p.Seq != 3 {
+		t.Errorf("pointer %+v, %v", p, err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
 	}
 }

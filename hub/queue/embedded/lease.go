@@ -26,7 +26,7 @@ func (l *lease) Extend(ctx context.Context) error {
 
 func (l *lease) Done(ctx context.Context, run protocol.RunID) error {
 	return l.move(ctx, "finish", func(j *job, now time.Time) {
-		j.State, j.Since, j.Run, j.Why = queue.Done, now, run, ""
+		j.State, j.Since, j.Run, j.Why, j.Keys = queue.Done, now, run, "", nil
 	})
 }
 

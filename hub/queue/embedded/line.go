@@ -1,7 +1,9 @@
 package embedded
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -34,8 +36,8 @@ func (q *Queue) find(ctx context.Context, id string) (*job, error) {
 	return j, nil
 }
 
-// lapse ends the leases with a time that has passed. Nothing is written: the next start comes to the
-// same conclusion.
+// lapse ends the leases with a time that has passed, and the jobs whose boxes are too old. Of leases nothing is written: the
+// next start comes to the same conclusion.
 func (q *Queue) lapse(now time.Time) {
 	lapsed := false
 	for _, j := range slices.Clone(q.line) {
@@ -43,9 +45,14 @@ func (q *Queue) lapse(now time.Time) {
 			continue
 		}
 		next := *j
-		next.putBack(j.Until, 0, "lapsed")
+		next.Unsure = true
+		next.putBack(j.Until, 0, queue.WhyLapsed)
 		q.swap(j, &next)
 		q.lapsed.Add(1)
+		lapsed = true
+	}
+	if !q.expiry.IsZero() && !now.Before(q.expiry) {
+		q.expire(now)
 		lapsed = true
 	}
 	if lapsed {
@@ -53,17 +60,53 @@ func (q *Queue) lapse(now time.Time) {
 	}
 }
 
+// expire drops the boxes that are too old. What cannot be written now is tried again in a minute.
+func (q *Queue) expire(now time.Time) {
+	q.expiry = time.Time{}
+	for _, j := range q.byID {
+		switch due := j.Submitted.Add(queue.KeepBox); {
+		case len(j.Keys) == 0:
+		case due.After(now):
+			q.expiresAt(due)
+		case j.State == queue.Leased: // its end drops the box
+			q.expiresAt(now.Add(time.Minute))
+		default:
+			next := *j
+			if next.Keys = nil; next.State == queue.Queued {
+				next.State, next.Since, next.Why = queue.Dead, now, queue.WhyExpired
+			}
+			if q.store(&next, nil) != nil {
+				q.expiresAt(now.Add(time.Minute))
+				continue
+			}
+			q.swap(j, &next)
+		}
+	}
+}
+
+// expiresAt has expire called then, or earlier.
+func (q *Queue) expiresAt(t time.Time) {
+	if q.expiry.IsZero() || t.Before(q.expiry) {
+		q.expiry = t
+	}
+}
+
 // putBack ends a lease of j without success.
 func (j *job) putBack(now time.Time, delay time.Duration, why string) {
 	j.State, j.Since, j.Until, j.Why = queue.Queued, now, now.Add(delay), queue.Code(why)
-	if j.Attempts >= queue.Attempts {
+	switch {
+	case len(j.Keys) == 0 && j.Digest == nil: // of a file of version 1
+		j.State, j.Why = queue.Dead, queue.ErrBodyGone.Code
+	case len(j.Keys) == 0:
+		j.State, j.Why = queue.Dead, queue.WhyNoRecipient
+	case j.Attempts >= queue.Attempts:
 		j.State = queue.Dead
 	}
 }
 
 // replace writes next and puts it in the place of j.
 func (q *Queue) replace(j, next *job) error {
-	if err := q.write(next); err != nil {
+	if err := q.store(next, nil); err != nil {
 		return err
 	}
 	q.swap(j, next)
@@ -77,49 +120,76 @@ func (q *Queue) swap(j, next *job) {
 		close(j.lost)
 		next.lost = nil
 	}
-	q.byID[next.ID] = next
-	if ended(next.State) {
-		before := func(x *job) bool { return x == j }
-		q.line = slices.DeleteFunc(q.line, before)
-		q.over = append(slices.DeleteFunc(q.over, before), next) // a dead job may turn out to be done
-	} else if at := slices.Index(q.line, j); at >= 0 {
-		q.line[at] = next
+	if at := slices.Index(q.line, j); at >= 0 && !ended(next.State) {
+		q.line[at], q.byID[next.ID] = next, next
+		return
 	}
+	if at := slices.Index(q.over, j); at >= 0 && ended(next.State) && next.Since.Equal(j.Since) {
+		q.over[at], q.byID[next.ID] = next, next
+		return
+	}
+	q.take(j)
+	q.put(next)
 }
 
-// forgettable are the ended jobs that are too old to be kept; the caller has them deleted.
+// put adds a job to memory.
+func (q *Queue) put(j *job) {
+	q.byID[j.ID] = j
+	if ended(j.State) {
+		q.over = append(q.over, j)
+		return
+	}
+	at, _ := slices.BinarySearchFunc(q.line, j, inOrder)
+	q.line = slices.Insert(q.line, at, j)
+}
+
+// take removes a job from memory.
+func (q *Queue) take(j *job) {
+	is := func(x *job) bool { return x == j }
+	q.line, q.over = slices.DeleteFunc(q.line, is), slices.DeleteFunc(q.over, is)
+	delete(q.byID, j.ID)
+}
+
+// inOrder is the order of the queue.
+func inOrder(a, b *job) int {
+	return cmp.Or(cmp.Compare(b.Priority, a.Priority), cmp.Compare(a.Number, b.Number))
+}
+
+// forgettable are the ended jobs that are too old to be kept.
 func (q *Queue) forgettable() []*job {
 	oldest, n := time.Now().Add(-keep), 0
 	for n < len(q.over) && q.over[n].Since.Before(oldest) {
 		n++
 	}
-	return q.over[:n]
+	return slices.Clone(q.over[:n])
 }
 
-// write makes a job durable, and forgets others.
-func (q *Queue) write(j *job, forget ...*job) error {
-	err := q.db.Update(func(tx *bbolt.Tx) error {
-		jobs := tx.Bucket(jobsBucket)
-		for _, f := range forget {
-			if err := jobs.Delete(key(f.Number)); err != nil {
+// store makes a job durable, with its box where there is a new one, and deletes others. A job without keys loses its box.
+func (q *Queue) store(j *job, box []byte, drop ...*job) error {
+	return q.db.Update(func(tx *bbolt.Tx) error {
+		jobs, boxes := tx.Bucket(jobsBucket), tx.Bucket(boxesBucket)
+		for _, d := range drop {
+			if err := errors.Join(jobs.Delete(key(d.Number)), boxes.Delete(key(d.Number))); err != nil {
 				return err
 			}
+		}
+		if j == nil {
+			return nil
 		}
 		if j.Epoch > q.epoch {
 			if err := tx.Bucket(metaBucket).Put(epochKey, key(j.Epoch)); err != nil {
 				return err
 			}
 		}
-		return put(jobs, key(j.Number), j)
+		var err error
+		switch {
+		case len(j.Keys) == 0:
+			err = boxes.Delete(key(j.Number))
+		case box != nil:
+			err = boxes.Put(key(j.Number), box)
+		}
+		return errors.Join(err, put(jobs, key(j.Number), record{j.Entry, j.Number, j.TTL, j.Until, j.Unsure, j.Keys, j.Size, j.Digest}))
 	})
-	if err != nil {
-		return err
-	}
-	for _, f := range forget {
-		delete(q.byID, f.ID)
-	}
-	q.over = q.over[len(forget):]
-	return nil
 }
 
 // changed wakes all waiting calls, and sets the timer for what comes next by itself.
@@ -129,7 +199,7 @@ func (q *Queue) changed() {
 	q.arm()
 }
 
-// arm sets the timer to the next time at which a lease lapses or a delay is over. It needs no
+// arm sets the timer to the next time at which a lease lapses, a delay is over or a box is too old. It needs no
 // lock before the queue is handed out.
 func (q *Queue) arm() {
 	if q.timer != nil {
@@ -142,6 +212,9 @@ func (q *Queue) arm() {
 		if (j.State == queue.Leased || j.Until.After(now)) && (next.IsZero() || j.Until.Before(next)) {
 			next = j.Until
 		}
+	}
+	if !q.expiry.IsZero() && (next.IsZero() || q.expiry.Before(next)) {
+		next = q.expiry
 	}
 	if next.IsZero() || q.closed {
 		return

@@ -1,7 +1,6 @@
 package embedded
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -22,10 +21,12 @@ type Queue struct {
 
 	mu     sync.Mutex
 	byID   map[string]*job
-	line   []*job // neither done nor dead for long, in the order of submission
-	over   []*job // done and dead, in the order in which they became so
-	number uint64 // of the newest submission
-	epoch  uint64 // of the newest lease
+	line   []*job    // neither done nor dead, in the order of the queue
+	over   []*job    // done and dead, in the order in which they became so
+	number uint64    // of the newest submission
+	epoch  uint64    // of the newest lease
+	expiry time.Time // when a box may be too old; zero where there is none
+	leases uint64
 	wake   chan struct{}
 	timer  *time.Timer
 	closed bool
@@ -39,10 +40,22 @@ func (q *Queue) Lapsed() int64 { return q.lapsed.Load() }
 // A job is an entry with what only the queue needs to know.
 type job struct {
 	queue.Entry
-	Number uint64        `json:"number"`
-	TTL    time.Duration `json:"ttl"`   // of the lease
-	Until  time.Time     `json:"until"` // leased: when it lapses; queued: not before
+	Number uint64
+	TTL    time.Duration // of the lease
+	Until  time.Time     // leased: when it lapses; queued: not before
 	lost   chan struct{} // of the lease; nil after a restart
+}
+
+// A record is a job in the file.
+type record struct {
+	queue.Entry
+	Number uint64            `json:"number"`
+	TTL    time.Duration     `json:"ttl"`
+	Until  time.Time         `json:"until"`
+	Unsure bool              `json:"unsure,omitempty"`
+	Keys   []queue.Key       `json:"keys,omitempty"`
+	Size   int               `json:"size,omitempty"`
+	Digest map[string]string `json:"digest,omitempty"`
 }
 
 func newQueue(db *bbolt.DB) *Queue {
@@ -52,20 +65,26 @@ func newQueue(db *bbolt.DB) *Queue {
 func (q *Queue) load(tx *bbolt.Tx) error {
 	q.epoch = number(tx.Bucket(metaBucket).Get(epochKey))
 	err := tx.Bucket(jobsBucket).ForEach(func(k, v []byte) error {
-		j := &job{}
-		if err := json.Unmarshal(v, j); err != nil {
+		r := record{}
+		if err := json.Unmarshal(v, &r); err != nil {
 			return fmt.Errorf("job %x: %w", k, err)
+		}
+		j := &job{Entry: r.Entry, Number: r.Number, TTL: r.TTL, Until: r.Until}
+		j.Unsure, j.Keys, j.Size, j.Digest = r.Unsure, r.Keys, r.Size, r.Digest
+		if j.Submitted.IsZero() { // of version 1
+			j.Submitted = j.Since
 		}
 		q.number = max(q.number, j.Number)
 		if latest := time.Now().Add(j.TTL); j.Until.After(latest) {
 			j.Until = latest // the clock was put back meanwhile
 		}
-		q.byID[j.ID] = j
-		if ended(j.State) {
-			q.over = append(q.over, j)
-		} else {
-			q.line = append(q.line, j)
+		if j.State == queue.Queued && len(j.Keys) == 0 { // of version 1: what it starts was in memory
+			j.State, j.Why = queue.Dead, queue.ErrBodyGone.Code
 		}
+		if len(j.Keys) > 0 {
+			q.expiresAt(j.Submitted.Add(queue.KeepBox))
+		}
+		q.put(j)
 		return nil
 	})
 	slices.SortStableFunc(q.over, func(a, b *job) int { return a.Since.Compare(b.Since) })
@@ -74,32 +93,64 @@ func (q *Queue) load(tx *bbolt.Tx) error {
 
 func ended(s queue.State) bool { return s == queue.Done || s == queue.Dead }
 
-// Submit puts a job behind the others.
-func (q *Queue) Submit(ctx context.Context, want queue.Job) (queue.Entry, bool, error) {
-	if err := want.Check(); err != nil {
-		return queue.Entry{}, false, err
-	}
+// Submit puts a job behind the others of its priority.
+func (q *Queue) Submit(ctx context.Context, want queue.Job, s queue.Sealed) (queue.Entry, bool, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if err := q.ready(ctx); err != nil {
 		return queue.Entry{}, false, err
 	}
-	defer q.changed() // what a worker can start may have changed too
 	if j, known := q.byID[want.ID]; known {
-		return j.Entry, false, nil
+		q.changed() // what a worker can start may have changed
+		return j.Entry, false, want.Check()
 	}
-	j := &job{Entry: queue.Entry{Job: want, State: queue.Queued, Since: time.Now()}, Number: q.number + 1}
-	if err := q.write(j, q.forgettable()...); err != nil {
-		return queue.Entry{}, false, fmt.Errorf("submit job %s: %w", want.ID, err)
-	}
-	q.number++
-	q.byID[j.ID] = j
-	q.line = append(q.line, j)
-	return j.Entry, true, nil
+	e, err := q.add(want, s, q.forgettable()...)
+	return e, err == nil, err
 }
 
-// Lease waits for the oldest queued job that fits.
-func (q *Queue) Lease(ctx context.Context, worker string, fits func(queue.Job) bool, ttl time.Duration) (queue.Lease, error) {
+// Resubmit replaces a dead job.
+func (q *Queue) Resubmit(ctx context.Context, want queue.Job, s queue.Sealed) (queue.Entry, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	j, err := q.find(ctx, want.ID)
+	if err != nil || j.State != queue.Dead {
+		return entryOf(j), err
+	}
+	return q.add(want, s, j)
+}
+
+// add writes a new job, and forgets others.
+func (q *Queue) add(want queue.Job, s queue.Sealed, forget ...*job) (queue.Entry, error) {
+	if err := want.Check(); err != nil {
+		return queue.Entry{}, err
+	}
+	if len(s.Keys) == 0 {
+		return queue.Entry{}, fmt.Errorf("job %s has no key of its box: %w", want.ID, queue.ErrBadJob)
+	}
+	now := time.Now()
+	j := &job{Entry: queue.Entry{Job: want, State: queue.Queued, Since: now, Submitted: now, Keys: s.Keys, Size: len(s.Box), Digest: s.Digest}, Number: q.number + 1}
+	if err := q.store(j, s.Box, forget...); err != nil {
+		return queue.Entry{}, fmt.Errorf("submit job %s: %w", want.ID, err)
+	}
+	for _, f := range forget {
+		q.take(f)
+	}
+	q.number++
+	q.put(j)
+	q.expiresAt(now.Add(queue.KeepBox))
+	q.changed()
+	return j.Entry, nil
+}
+
+func entryOf(j *job) queue.Entry {
+	if j == nil {
+		return queue.Entry{}
+	}
+	return j.Entry
+}
+
+// Lease waits for the first queued job that fits.
+func (q *Queue) Lease(ctx context.Context, worker string, fits func(queue.Entry) bool, ttl time.Duration) (queue.Lease, error) {
 	for {
 		l, wake, err := q.tryLease(ctx, worker, fits, ttl)
 		if l != nil || err != nil {
@@ -114,7 +165,7 @@ func (q *Queue) Lease(ctx context.Context, worker string, fits func(queue.Job) b
 }
 
 // tryLease leases a job, or gives the channel that is closed when there may be one.
-func (q *Queue) tryLease(ctx context.Context, worker string, fits func(queue.Job) bool, ttl time.Duration) (queue.Lease, <-chan struct{}, error) {
+func (q *Queue) tryLease(ctx context.Context, worker string, fits func(queue.Entry) bool, ttl time.Duration) (queue.Lease, <-chan struct{}, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if err := q.ready(ctx); err != nil {
@@ -122,7 +173,7 @@ func (q *Queue) tryLease(ctx context.Context, worker string, fits func(queue.Job
 	}
 	now := time.Now()
 	for i, j := range q.line {
-		if j.State != queue.Queued || j.Until.After(now) || fits != nil && !fits(j.Job) {
+		if j.State != queue.Queued || j.Until.After(now) || fits != nil && !fits(j.Entry) {
 			continue
 		}
 		next := *j
@@ -131,10 +182,11 @@ func (q *Queue) tryLease(ctx context.Context, worker string, fits func(queue.Job
 		// more than the hub was away.
 		next.Epoch = max(q.epoch+1, uint64(now.UnixMilli()))
 		next.TTL, next.Until, next.lost = ttl, now.Add(ttl), make(chan struct{})
-		if err := q.write(&next); err != nil {
+		if err := q.store(&next, nil); err != nil {
 			return nil, nil, fmt.Errorf("lease job %s: %w", j.ID, err)
 		}
 		q.epoch = next.Epoch
+		q.leases++
 		q.line[i], q.byID[j.ID] = &next, &next
 		q.changed()
 		return &lease{q: q, entry: next.Entry, lost: next.lost}, nil, nil
@@ -154,13 +206,13 @@ func (q *Queue) Settle(ctx context.Context, want queue.Job, worker string, run p
 	}
 	j, known := q.byID[want.ID]
 	if !known {
-		j = &job{Entry: queue.Entry{Job: want, State: queue.Queued}, Number: q.number + 1}
+		j = &job{Entry: queue.Entry{Job: want, State: queue.Queued, Submitted: time.Now()}, Number: q.number + 1}
 	}
 	if j.State == queue.Done {
 		return nil
 	}
 	next := *j
-	next.State, next.Since, next.Worker, next.Run, next.Why = queue.Done, time.Now(), worker, run, ""
+	next.State, next.Since, next.Worker, next.Run, next.Why, next.Keys = queue.Done, time.Now(), worker, run, "", nil
 	if err := q.replace(j, &next); err != nil {
 		return fmt.Errorf("settle job %s: %w", want.ID, err)
 	}
@@ -178,13 +230,12 @@ func (q *Queue) Cancel(ctx context.Context, id string) (queue.Entry, error) {
 		return queue.Entry{}, err
 	case j.State == queue.Dead:
 		return j.Entry, nil
-	case j.State == queue.Leased:
-		return j.Entry, fmt.Errorf("job %s: the worker %s begins it: %w", id, j.Worker, queue.ErrBegun)
-	case j.State == queue.Done:
-		return j.Entry, fmt.Errorf("job %s: it is run %s of the worker %s: %w", id, j.Run, j.Worker, queue.ErrBegun)
+	}
+	if err := j.begun(); err != nil {
+		return j.Entry, err
 	}
 	next := *j
-	next.State, next.Since, next.Why = queue.Dead, time.Now(), queue.WhyCancelled
+	next.State, next.Since, next.Why, next.Keys = queue.Dead, time.Now(), queue.WhyCancelled, nil
 	if err := q.replace(j, &next); err != nil {
 		return j.Entry, fmt.Errorf("cancel job %s: %w", id, err)
 	}
@@ -215,7 +266,7 @@ func (q *Queue) List(ctx context.Context) ([]queue.Entry, error) {
 			jobs = append(jobs, j)
 		}
 	}
-	slices.SortFunc(jobs, func(a, b *job) int { return cmp.Compare(a.Number, b.Number) })
+	slices.SortFunc(jobs, inOrder)
 	out := make([]queue.Entry, len(jobs))
 	for i, j := range jobs {
 		out[i] = j.Entry

@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -12,6 +13,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"wf/hub/queue"
+	"wf/protocol"
 )
 
 // seenEvery is how far the time of the last word in the file may lag behind.
@@ -32,6 +34,13 @@ type worker struct {
 	written time.Time // Seen, as the file has it
 }
 
+// A workerRecord is a worker in the file.
+type workerRecord struct {
+	queue.Worker
+	Key      []byte `json:"key,omitempty"`
+	Instance string `json:"instance,omitempty"`
+}
+
 func newRegistry(db *bbolt.DB) *Registry {
 	return &Registry{db: db, workers: map[string]*worker{}}
 }
@@ -39,11 +48,13 @@ func newRegistry(db *bbolt.DB) *Registry {
 // load reads the workers of the file; none is live until it is heard of again.
 func (r *Registry) load(tx *bbolt.Tx) error {
 	return tx.Bucket(workersBucket).ForEach(func(k, v []byte) error {
-		a := &worker{}
-		if err := json.Unmarshal(v, &a.Worker); err != nil {
+		kept := workerRecord{}
+		if err := json.Unmarshal(v, &kept); err != nil {
 			return fmt.Errorf("worker %s: %w", k, err)
 		}
-		a.Live, a.written = false, a.Seen
+		a := &worker{Worker: kept.Worker}
+		a.Key, a.Instance = kept.Key, kept.Instance
+		a.Live, a.Busy, a.written = false, 0, a.Seen
 		r.workers[a.ID] = a
 		return nil
 	})
@@ -61,6 +72,9 @@ func (r *Registry) Announce(ctx context.Context, said queue.Worker, ttl time.Dur
 	a.Caps = slices.Sorted(slices.Values(said.Caps))
 	a.Since, a.Seen, a.Live = now, now, true
 	old := r.workers[a.ID]
+	if a.Draining = false; old != nil {
+		a.Draining = old.Draining
+	}
 	if old != nil && old.Live {
 		a.Since = old.Since
 	}
@@ -75,7 +89,8 @@ func (r *Registry) Announce(ctx context.Context, said queue.Worker, ttl time.Dur
 
 // same reports whether the file need not be written for what was said: Seen may lag behind.
 func same(a, b queue.Worker) bool {
-	return a.Name == b.Name && a.Version == b.Version && slices.Equal(a.Caps, b.Caps) && a.Runs == b.Runs && a.Live == b.Live
+	return a.Name == b.Name && a.Version == b.Version && slices.Equal(a.Caps, b.Caps) && a.Runs == b.Runs && a.Live == b.Live &&
+		a.Capacity == b.Capacity && bytes.Equal(a.Key, b.Key) && a.Instance == b.Instance // how many it drives is not worth a write
 }
 
 // Withdraw says that a worker is gone.
@@ -95,6 +110,52 @@ func (r *Registry) Withdraw(ctx context.Context, id string) error {
 		return fmt.Errorf("withdraw worker %s: %w", id, err)
 	}
 	r.workers[id] = &a
+	return nil
+}
+
+// Drain says whether a worker gets jobs.
+func (r *Registry) Drain(ctx context.Context, id string, drain bool) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := r.ready(ctx); err != nil {
+		return err
+	}
+	old := r.workers[id]
+	if old == nil {
+		return unknown(id)
+	}
+	a := *old
+	a.Draining = drain
+	if err := r.write(&a); err != nil {
+		return fmt.Errorf("drain worker %s: %w", id, err)
+	}
+	r.workers[id] = &a
+	return nil
+}
+
+func unknown(id string) error {
+	return protocol.ErrNotFound.With("GET /v1/agents lists the workers", "this hub knows no worker %q", id)
+}
+
+// Forget takes a worker out that is gone.
+func (r *Registry) Forget(ctx context.Context, id string) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := r.ready(ctx); err != nil {
+		return err
+	}
+	old := r.workers[id]
+	switch {
+	case old == nil:
+		return unknown(id)
+	case old.Live:
+		return fmt.Errorf("worker %s: %w", id, queue.ErrWorkerLive)
+	}
+	err := r.db.Update(func(tx *bbolt.Tx) error { return tx.Bucket(workersBucket).Delete([]byte(id)) })
+	if err != nil {
+		return fmt.Errorf("forget worker %s: %w", id, err)
+	}
+	delete(r.workers, id)
 	return nil
 }
 
@@ -153,7 +214,7 @@ func (r *Registry) write(a *worker) error {
 				return err
 			}
 		}
-		return put(b, []byte(a.ID), a.Worker)
+		return put(b, []byte(a.ID), workerRecord{a.Worker, a.Key, a.Instance})
 	})
 }
 

@@ -5,15 +5,16 @@
 //	                 ▲
 //	  change ──one transaction──► file, then memory
 //
-// Everything is small and is held in memory; the file is there for the next start. What a
+// Everything but the boxes is small and is held in memory; the file is there for the next start. What a
 // method returned is in the file before. Two things are not written at once, because the next
 // start finds them anyway: that a lease lapsed follows from its time, and which runs a worker
 // has and how far they are follows from what it says.
 //
 // # Buckets
 //
-//	meta      version 1, epoch of the newest lease
+//	meta      version 2, epoch of the newest lease
 //	jobs      number of the submission, 8 bytes big-endian → JSON of the job
+//	boxes     number of the submission → its box, until it is done
 //	workers    id → JSON of the worker
 //	pointers  run → JSON of the pointer
 //
@@ -52,6 +53,7 @@ type Store struct {
 var (
 	metaBucket     = []byte("meta")
 	jobsBucket     = []byte("jobs")
+	boxesBucket    = []byte("boxes")
 	workersBucket  = []byte("agents")
 	pointersBucket = []byte("pointers")
 
@@ -59,7 +61,8 @@ var (
 	epochKey   = []byte("epoch")
 )
 
-const version = 1
+// version 1 had no boxes: its jobs that waited are dead, and can be submitted again.
+const version = 2
 
 // Open opens the store in the file at path, and makes it when there is none. A file that is held by
 // another process is an error wrapping protocol.ErrBusy, one of a newer version one wrapping
@@ -92,7 +95,7 @@ func openFile(path string) (*bbolt.DB, error) {
 		return nil, fmt.Errorf("hub data %s: %w: %w", path, err, protocol.ErrStore)
 	}
 	err = db.Update(func(tx *bbolt.Tx) error {
-		for _, name := range [][]byte{metaBucket, jobsBucket, workersBucket, pointersBucket} {
+		for _, name := range [][]byte{metaBucket, jobsBucket, boxesBucket, workersBucket, pointersBucket} {
 			if _, err := tx.CreateBucketIfNotExists(name); err != nil {
 				return err
 			}

@@ -20,7 +20,7 @@ var queueCases = map[string]func(*world){
 	},
 	"a job that is submitted twice is one job": func(w *world) {
 		w.submit("a")
-		e, fresh, err := w.Queue.Submit(w.Context(), queue.Job{ID: "a", Workflow: "other"})
+		e, fresh, err := w.Queue.Submit(w.Context(), queue.Job{ID: "a", Workflow: "other"}, sealed)
 		w.ok(err)
 		if fresh || e.Workflow != "w" || e.State != queue.Queued {
 			w.Errorf("have %+v, fresh %v; want the first one", e, fresh)
@@ -31,7 +31,7 @@ var queueCases = map[string]func(*world){
 	"a job that is done is not queued again": func(w *world) {
 		w.submit("a")
 		w.ok(w.leaseOf("x", "a").Done(w.Context(), "RUN1"))
-		e, fresh, err := w.Queue.Submit(w.Context(), queue.Job{ID: "a", Workflow: "w"})
+		e, fresh, err := w.Queue.Submit(w.Context(), queue.Job{ID: "a", Workflow: "w"}, sealed)
 		w.ok(err)
 		if fresh || e.State != queue.Done || e.Run != "RUN1" || e.Worker != "x" {
 			w.Errorf("have %+v, fresh %v; want it done by x as RUN1", e, fresh)
@@ -41,13 +41,13 @@ var queueCases = map[string]func(*world){
 	"what is no job is refused": func(w *world) {
 		for _, j := range []queue.Job{{}, {ID: "a"}, {Workflow: "w"}, {ID: "a\nb", Workflow: "w"},
 			{ID: strings.Repeat("x", 129), Workflow: "w"}, {ID: "a", Workflow: strings.Repeat("x", 513)}} {
-			_, _, err := w.Queue.Submit(w.Context(), j)
+			_, _, err := w.Queue.Submit(w.Context(), j, sealed)
 			w.wants(err, queue.ErrBadJob)
 		}
 	},
 	"what does not fit keeps its place and its attempts": func(w *world) {
 		w.submit("a", "b")
-		l, err := w.Queue.Lease(w.Context(), "x", func(j queue.Job) bool { return j.ID == "b" }, ttl)
+		l, err := w.Queue.Lease(w.Context(), "x", func(j queue.Entry) bool { return j.ID == "b" }, ttl)
 		w.ok(err)
 		if l.Entry().ID != "b" || w.find("a").Attempts != 0 {
 			w.Errorf("leased %s with a tried %d times", l.Entry().ID, w.find("a").Attempts)
@@ -61,7 +61,7 @@ var queueCases = map[string]func(*world){
 		got := make(chan queue.Lease, 1)
 		asked := make(chan struct{}, 10)
 		go func() {
-			l, err := w.Queue.Lease(w.Context(), "x", func(queue.Job) bool {
+			l, err := w.Queue.Lease(w.Context(), "x", func(queue.Entry) bool {
 				mu.Lock()
 				defer mu.Unlock()
 				asked <- struct{}{}
@@ -149,7 +149,7 @@ var queueCases = map[string]func(*world){
 		if len(list) != 2 || list[0].ID != "a" || list[1].ID != "b" {
 			w.Errorf("have %+v, want the dead one and the one that waits", list)
 		}
-		e, fresh, err := w.Queue.Submit(w.Context(), queue.Job{ID: "a", Workflow: "w"})
+		e, fresh, err := w.Queue.Submit(w.Context(), queue.Job{ID: "a", Workflow: "w"}, sealed)
 		w.ok(err)
 		if fresh || e.State != queue.Dead {
 			w.Errorf("a dead job came back: %+v", e)

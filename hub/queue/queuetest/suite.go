@@ -28,7 +28,7 @@ func Exercise(t *testing.T, open opener) {
 	for _, group := range []struct {
 		name  string
 		cases map[string]func(*world)
-	}{{"queue", queueCases}, {"registry", registryCases}, {"pointers", pointerCases}} {
+	}{{"queue", queueCases}, {"manage", manageCases}, {"registry", registryCases}, {"pointers", pointerCases}} {
 		t.Run(group.name, func(t *testing.T) {
 			for name, f := range group.cases {
 				t.Run(name, func(t *testing.T) { run(t, open, f) })
@@ -89,7 +89,7 @@ func (w *world) wants(err, want error) {
 func (w *world) submit(ids ...string) {
 	w.Helper()
 	for _, id := range ids {
-		_, _, err := w.Queue.Submit(w.Context(), queue.Job{ID: id, Workflow: "w"})
+		_, _, err := w.Queue.Submit(w.Context(), queue.Job{ID: id, Workflow: "w"}, sealed)
 		w.ok(err)
 	}
 }
@@ -123,3 +123,6 @@ func (w *world) find(id string) queue.Entry {
 	w.ok(err)
 	return e
 }
+
+// sealed is what the jobs of the suite start.
+var sealed = queue.Sealed{Box: []byte("box"), Keys: []queue.Key{{Worker: "x", To: "k", Sealed: []byte("key")}}, Digest: map[string]string{"d": "1"}}

@@ -22,6 +22,9 @@ export interface Agent {
   since: string;
   last_seen: string;
   connected: boolean; // Its last word holds still.
+  capacity: number; // How many runs it drives at once for jobs to be given to it, 0 for any number; Busy is how many it drives.
+  busy: number;
+  draining: boolean; // Set by Drain: it gets no jobs.
 }
 
 /** wf.agents/v1: the workers by name, those that are away too. */
@@ -319,13 +322,16 @@ export interface Info {
 export interface Job {
   id: string;
   workflow: string;
+  priority: number; // Larger ones first; 0 is usual.
   state: JobState;
   since: string; // Of the state.
+  submitted: string; // When it came first.
   attempts: number; // Leases so far.
   agent: string; // That holds the lease, or held the last one.
   epoch: number; // Of that lease, 0 before the first.
   run?: string; // What it became, when done.
   why?: string; // Code of what ended the last lease.
+  reason?: string; // Why a queued job is not leased now, as the hub sees it; a queue leaves it empty.
 }
 
 /** Where a job stands. */
@@ -498,13 +504,16 @@ export interface Queued {
   schema: "wf.queued/v1";
   id: string;
   workflow: string;
+  priority: number; // Larger ones first; 0 is usual.
   state: JobState;
   since: string; // Of the state.
+  submitted: string; // When it came first.
   attempts: number; // Leases so far.
   agent: string; // That holds the lease, or held the last one.
   epoch: number; // Of that lease, 0 before the first.
   run?: string; // What it became, when done.
   why?: string; // Code of what ended the last lease.
+  reason?: string; // Why a queued job is not leased now, as the hub sees it; a queue leaves it empty.
 }
 
 /** wf.ready/v1: whether requests are answered. Why not is not told: anyone may ask. */
@@ -702,7 +711,7 @@ export interface RunTask {
 export interface Runs {
   schema: "wf.runs/v1";
   items: Array<RunRow>;
-  next: string | null; // Before, for the next page; null at the end.
+  next: string | null; // Before, for the next page; null at the end. What moves meanwhile is not listed twice.
   unread?: Array<Why>; // Why runs are not listed: they are damaged, or of a newer wf.
   missing?: Array<string>; // The workers of a hub whose runs are not listed: they did not answer in time, or are away.
 }
@@ -734,6 +743,7 @@ export interface StartRequest {
   firing?: string; // A minute at which the schedule of the workflow is due, in RFC 3339: the run is that of the firing, whose request id it has, and is started once. It takes no inputs.
   models?: Record<string, Models>; // By role, "" is every role.
   context?: "" | "conversation" | "task" | "fresh"; // How agents see their past: conversation, task, fresh; "" is as their roles say.
+  priority?: number; // Priority in the queue of a hub, from -9 to 9: larger ones are begun first. A server without a queue refuses it.
   allow_secret_inputs?: Array<string>; // Inputs that may hold a secret, which then is stored, shown and sent. Without it such inputs are refused.
   caused_by?: string; // The notification that starts the run, as the header wf-caused-by of a webhook and the variable WF_CAUSED_BY of a command say it: RUN:SEQ:DEPTH.
 }

@@ -117,4 +117,6 @@ export const api = {
   payload: async (cid: string) => (await call("GET", `/v1/blocks/${encodeURIComponent(cid)}?payload=true`)).text(),
   agents: () => get<Agents>("/v1/agents"),
   queue: () => get<Queue>("/v1/queue"),
+  job: (id: string, deed: "cancel" | "retry" | "purge") => post<Queued>(`/v1/queue/${encodeURIComponent(id)}/${deed}`),
+  worker: (id: string, deed: "drain" | "undrain" | "forget") => post<Agents>(`/v1/agents/${encodeURIComponent(id)}/${deed}`),
 };

@@ -7,7 +7,7 @@ import type {Run} from "../state/run.ts";
 import {Dialog} from "./widgets.tsx";
 import {Line} from "./form.tsx";
 
-function Deed({title, verb, danger, ready = true, onClose, deed, children}: {
+export function Deed({title, verb, danger, ready = true, onClose, deed, children}: {
   title: string;
   verb: string;
   danger?: boolean;

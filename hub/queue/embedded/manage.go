@@ -1,0 +1,178 @@
+package embedded
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"go.etcd.io/bbolt"
+
+	"wf/hub/queue"
+)
+
+// begun is an error wrapping queue.ErrBegun for a job that is leased or done.
+func (j *job) begun() error {
+	switch j.State {
+	case queue.Leased:
+		return fmt.Errorf("job %s: the worker %s begins it: %w", j.ID, j.Worker, queue.ErrBegun)
+	case queue.Done:
+		return fmt.Errorf("job %s: it is run %s of the worker %s: %w", j.ID, j.Run, j.Worker, queue.ErrBegun)
+	}
+	return nil
+}
+
+// Box reads the box of a job.
+func (q *Queue) Box(ctx context.Context, id string) (box []byte, err error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	j, err := q.find(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	err = q.db.View(func(tx *bbolt.Tx) error {
+		box = slices.Clone(tx.Bucket(boxesBucket).Get(key(j.Number)))
+		return nil
+	})
+	if err == nil && box == nil {
+		err = queue.ErrBodyGone
+	}
+	if err != nil {
+		return nil, fmt.Errorf("job %s: %w", id, err)
+	}
+	return box, nil
+}
+
+// Share adds the key of a box for a further worker.
+func (q *Queue) Share(ctx context.Context, id string, k queue.Key) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	j, err := q.find(ctx, id)
+	if err != nil || len(j.Keys) == 0 {
+		return err
+	}
+	next := *j
+	next.Keys = append(without(j.Keys, k.Worker), k)
+	return q.replace(j, &next)
+}
+
+// without are the keys of the other workers, in a slice of their own.
+func without(keys []queue.Key, worker string) []queue.Key {
+	return slices.DeleteFunc(slices.Clone(keys), func(k queue.Key) bool { return k.Worker == worker })
+}
+
+// Forget takes a worker's keys away.
+func (q *Queue) Forget(ctx context.Context, worker string) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if err := q.ready(ctx); err != nil {
+		return err
+	}
+	for _, j := range q.jobs() {
+		left := without(j.Keys, worker)
+		if len(left) == len(j.Keys) {
+			continue
+		}
+		next := *j
+		if next.Keys = left; len(left) == 0 && j.State == queue.Queued {
+			next.State, next.Since, next.Why = queue.Dead, time.Now(), queue.WhyNoRecipient
+		}
+		if err := q.replace(j, &next); err != nil {
+			return fmt.Errorf("forget the worker %s: %w", worker, err)
+		}
+	}
+	return nil
+}
+
+// jobs are all jobs, in no order.
+func (q *Queue) jobs() []*job { return slices.Concat(q.line, q.over) }
+
+// Retry makes a dead job a queued one.
+func (q *Queue) Retry(ctx context.Context, id string) (queue.Entry, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	j, err := q.find(ctx, id)
+	if err == nil {
+		err = j.begun()
+	}
+	if err == nil && len(j.Keys) == 0 {
+		err = fmt.Errorf("job %s: %w", id, queue.ErrBodyGone)
+	}
+	if err != nil {
+		return entryOf(j), err
+	}
+	next := *j
+	next.Until = time.Time{}
+	if j.State == queue.Dead {
+		next.State, next.Since, next.Attempts, next.Why = queue.Queued, time.Now(), 0, ""
+	}
+	if err := q.replace(j, &next); err != nil {
+		return j.Entry, fmt.Errorf("retry job %s: %w", id, err)
+	}
+	return next.Entry, nil
+}
+
+// Purge forgets a job.
+func (q *Queue) Purge(ctx context.Context, id string) (queue.Entry, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	j, err := q.find(ctx, id)
+	switch {
+	case err != nil:
+		return queue.Entry{}, err
+	case j.State == queue.Leased:
+		return j.Entry, j.begun()
+	}
+	if err := q.store(nil, nil, j); err != nil {
+		return j.Entry, fmt.Errorf("purge job %s: %w", id, err)
+	}
+	q.take(j)
+	q.changed()
+	return j.Entry, nil
+}
+
+// Return ends the leases of a worker.
+func (q *Queue) Return(ctx context.Context, worker string) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if err := q.ready(ctx); err != nil {
+		return err
+	}
+	for _, j := range slices.Clone(q.line) {
+		if j.State != queue.Leased || j.Worker != worker {
+			continue
+		}
+		next := *j
+		next.putBack(time.Now(), 0, "restarted")
+		if err := q.replace(j, &next); err != nil {
+			return fmt.Errorf("return job %s: %w", j.ID, err)
+		}
+	}
+	return nil
+}
+
+// Stats counts.
+func (q *Queue) Stats(ctx context.Context) (queue.Stats, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if err := q.ready(ctx); err != nil {
+		return queue.Stats{}, err
+	}
+	s := queue.Stats{Leases: q.leases, Lapses: uint64(q.lapsed.Load())}
+	for _, j := range q.jobs() {
+		if len(j.Keys) > 0 {
+			s.Bytes += int64(j.Size)
+		}
+		switch j.State {
+		case queue.Queued:
+			if s.Queued++; s.Oldest.IsZero() || j.Submitted.Before(s.Oldest) {
+				s.Oldest = j.Submitted
+			}
+		case queue.Leased:
+			s.Leased++
+		case queue.Dead:
+			s.Dead++
+		}
+	}
+	return s, nil
+}
