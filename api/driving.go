@@ -1,9 +1,9 @@
 package api
 
-// Driving tells whether a process drives a run whose status is running. The journal cannot: a
+// Driving tells whether a process drives a run whose status is running or queued. The journal cannot: a
 // process that was killed writes nothing.
 type Driving struct {
-	Driven *bool `json:"driven,omitempty"` // whether a process drives the run; left out unless it is running, and where that is not known
+	Driven *bool `json:"driven,omitempty"` // whether a process drives the run; left out unless it is running or queued, and where that is not known
 	Idle   Idle  `json:"idle,omitempty"`   // where driven is false
 }
 
@@ -20,6 +20,8 @@ const (
 	Interrupted Idle = "interrupted"
 	// NotStarted is a run that was begun or forked, and that no process has driven yet.
 	NotStarted Idle = "not_started"
+	// Unattended is a run that is queued for its concurrency group, while no process waits for its turn.
+	Unattended Idle = "unattended"
 	// Answered is a run that got what it waited for, while no process was there to go on.
 	Answered Idle = "answered"
 )

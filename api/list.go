@@ -27,6 +27,7 @@ type Row struct {
 	RequestID string       `json:"request_id"`
 	Parent    *string      `json:"parent"` // RUN:STEP of which it is a sub-workflow
 	Waiting   []Waiting    `json:"waiting"`
+	Queue     *QueuePlace  `json:"queue,omitempty"`          // of a queued run: what it waits behind
 	Agent     string       `json:"agent,omitempty" at:"hub"` // that has the run
 }
 

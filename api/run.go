@@ -34,6 +34,7 @@ type Run struct {
 	Timing     Timing                 `json:"timing"`
 	Scripted   int                    `json:"scripted_calls"`
 	Waiting    []Waiting              `json:"waiting,omitempty"`
+	Queue      *QueuePlace            `json:"queue,omitempty"`     // of a queued run: what it waits behind
 	Mend       *Mend                  `json:"mend,omitempty"`      // of a suspended run whose definition is wrong: how it goes on
 	Leftovers  []string               `json:"leftovers,omitempty"` // joins of a finished run that still wait, and for which roles
 	Info       RunInfo                `json:"info"`

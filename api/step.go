@@ -10,7 +10,7 @@ type Step struct {
 	Visit      int                 `json:"visit"`
 	Item       *int                `json:"item,omitempty"`
 	CID        *CID                `json:"cid"`             // of its record; null until it has ended
-	Status     string              `json:"status"`          // ok, failed, skipped; running, waiting, parked, retrying
+	Status     string              `json:"status"`          // ok, failed, skipped; running, queued, waiting, parked, retrying
 	Began      protocol.Seq        `json:"began,omitempty"` // its first event
 	Ended      protocol.Seq        `json:"ended,omitempty"` // its last event; left out while it goes on
 	Parents    []CID               `json:"parents"`
@@ -34,6 +34,8 @@ type Step struct {
 	// Corrections are why answers did not fit the declared output, one for each that the model was
 	// sent.
 	Corrections []string `json:"corrections,omitempty"`
+	// Queue is set while the step waits for a slot of the concurrency group of its role.
+	Queue *QueuePlace `json:"queue,omitempty"`
 	// CutOff is set where the newest reply has as many tokens as it may have, and so no end.
 	CutOff bool `json:"cut_off,omitempty"`
 	// Tools and Inject are blocks: the tools that were offered, what was put at the tail of the

@@ -96,6 +96,11 @@ var written = map[string]any{
 	"PromptSent": protocol.PromptSent{}, "Usage": protocol.Usage{}, "ChildCall": protocol.ChildCall{}, "ErrorInfo": protocol.ErrorInfo{},
 	"StepCompleted": protocol.StepCompleted{}, "GitState": protocol.GitState{}, "Forked": protocol.Forked{}, "Place": protocol.MemoryPlace{},
 	"Appeared": protocol.Appeared{}, "Found": protocol.Found{}, "Sink": protocol.Sink{}, "CausedBy": protocol.CausedBy{}, "Webhook": protocol.Webhook{}, "Trigger": protocol.Trigger{}, "Tombstone": protocol.Tombstone{},
+	"Concurrency": protocol.Concurrency{},
+	"Group":       protocol.Group{},
+	"Slot":        protocol.Slot{},
+	"Use":         protocol.Use{},
+	"Claim":       protocol.Claim{},
 }
 
 // Whatever is written, with all fields set and with none, has the fields of docs/format.md, all

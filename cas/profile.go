@@ -97,6 +97,9 @@ var records = map[string]map[string]form{
 	protocol.KindArchive: {
 		"runs": needed | isList,
 	},
+	protocol.KindGroup: {
+		"name": needed | isText, "last": needed | isInt, "slots": needed | isList | isNull, "queue": needed | isList | isNull,
+	},
 	protocol.KindTombstone: {
 		"run": needed | isText, "head": needed | isText, "seq": needed | isInt, "by": isText, "at": needed | isInt, "why": isText,
 	},

@@ -20,6 +20,9 @@ func (st *Staged) Head() (protocol.Link, protocol.Seq) {
 	return e.CID, e.Seq
 }
 
+// First is the oldest of the events.
+func (st *Staged) First() (protocol.Link, protocol.Seq) { return st.entries[0].CID, st.entries[0].Seq }
+
 // Stage is the first half of Append: it makes the events, behind those that were staged
 // before, and packs them, so that this is done while others are written. Commit is the second
 // half.
@@ -61,6 +64,10 @@ func (j *Journal) Stage(now int64, drafts []Draft, blocks []Block, derived ...De
 	j.mu.Unlock()
 	return st, nil
 }
+
+// With has heads that are no journal moved in the transaction of the events: all of it is stored, or nothing. Their
+// blocks are among those of Stage. There is at least one event.
+func (st *Staged) With(moves ...Move) { st.batch.Moves = append(st.batch.Moves, moves...) }
 
 // Commit writes what was staged in one transaction, in the order of staging and with nothing
 // left out. It returns the events once they are on disk.

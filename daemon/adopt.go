@@ -113,7 +113,7 @@ func (k *Supervisor) adopt(wanted func(protocol.RunID) bool) error {
 		if st.Info.Parent != nil {
 			continue // driven with its parent
 		}
-		goesOn := st.Status() == protocol.Running || st.Status() == protocol.Suspended && st.Code() == protocol.ErrServeStopped.Code
+		goesOn := st.Status() == protocol.Running || st.Status() == protocol.Queued || st.Status() == protocol.Suspended && st.Code() == protocol.ErrServeStopped.Code
 		switch {
 		case !goesOn && st.Status() != protocol.Waiting, !k.own(run):
 		case goesOn:
@@ -273,6 +273,8 @@ func (k *Supervisor) consider(run protocol.RunID, h cas.Head) error {
 	case st.Status().Final(), !k.own(run):
 	case st.Status() == protocol.Waiting:
 		k.hold(run, h.Link, st)
+	case st.Status() == protocol.Queued: // its turn may come while no other process waits with it
+		k.Keep(run, engine.DriveOptions{By: "wf serve"})
 	case st.Status() == protocol.Running:
 		for e, err := range k.s.After(k.ctx, run, h.Seq-1) {
 			if err != nil {
@@ -310,7 +312,7 @@ func (k *Supervisor) look(run protocol.RunID, head protocol.Link) error {
 		return nil
 	}
 	switch st.Status() {
-	case protocol.Running:
+	case protocol.Running, protocol.Queued:
 		k.begin(run, engine.DriveOptions{By: "wf serve"})
 	case protocol.Waiting:
 		k.await(run, r, st) // for something else, maybe

@@ -15,14 +15,14 @@ import (
 
 // untilDriven waits until a process drives a new run, has driven it, or has ended before it could: so the
 // next command does not find the run as one that has not started.
-func untilDriven(ctx context.Context, s *cas.Store, run protocol.RunID, ended <-chan struct{}) error {
+func untilDriven(ctx context.Context, s *cas.Store, run protocol.RunID, first protocol.Seq, ended <-chan struct{}) error {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for {
 		if driven, err := s.Driven(run); err != nil || driven {
 			return err
 		}
-		if _, seq, err := s.Tip(ctx, run); err != nil || seq > 1 {
+		if _, seq, err := s.Tip(ctx, run); err != nil || seq > first {
 			return err
 		}
 		select {
@@ -50,6 +50,10 @@ func Detach(ctx context.Context, u *compose.Setup, s *cas.Store, run protocol.Ru
 	}
 	cmd.Args[0] = os.Args[0]
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	_, first, err := s.Tip(ctx, run)
+	if err != nil {
+		return 0, err
+	}
 	if err := cmd.Start(); err != nil {
 		return 0, fmt.Errorf("detach run %s: %w", run, err)
 	}
@@ -58,5 +62,5 @@ func Detach(ctx context.Context, u *compose.Setup, s *cas.Store, run protocol.Ru
 		_ = cmd.Wait() // how it ended is in the run
 		close(ended)
 	}()
-	return cmd.Process.Pid, untilDriven(ctx, s, run, ended)
+	return cmd.Process.Pid, untilDriven(ctx, s, run, first, ended)
 }

@@ -182,6 +182,10 @@ func (k *Supervisor) Resume(ctx context.Context, run protocol.RunID, status prot
 	}
 	moved := make(chan struct{})
 	r := k.begin(run, o)
+	if status == protocol.Queued { // it moves when its turn comes
+		k.mu.Unlock()
+		return nil
+	}
 	r.moved = moved
 	k.mu.Unlock()
 	return waitFor(ctx, moved)

@@ -35,7 +35,7 @@ func (d *driver) decide(ctx context.Context, b *batch) error {
 		if err := d.converse(b); err != nil {
 			return err
 		}
-		plan, err := d.s.Plan(max(1, d.places(len(b.begin))))
+		plan, err := d.s.Plan(max(1, d.places(b)))
 		if err != nil {
 			return err
 		}
@@ -47,7 +47,7 @@ func (d *driver) decide(ctx context.Context, b *batch) error {
 		for _, x := range plan.Start {
 			// Behind the last step that may begin there is a decision again, when something that
 			// was begun ends: that one finds the breach.
-			if d.places(len(b.begin)) <= 0 || d.s.Totals.Steps >= d.s.Limits.Steps {
+			if d.places(b) <= 0 || d.s.Totals.Steps >= d.s.Limits.Steps {
 				break
 			}
 			if err := d.begin(ctx, b, x); err != nil {
@@ -202,7 +202,10 @@ func (d *driver) cutOff(b *batch, step string) error {
 		return err
 	}
 	role, ok := d.s.Program().Workflow.RoleNamed(v.Begun.Role)
+	_, waited := d.s.InLine[step]
 	switch {
+	case waited: // for a slot: nothing of it was performed
+		return d.attempt(b, step)
 	case ok && role.Action == protocol.ActPrompt && len(d.s.Inbox) > 0:
 		b.begin = append(b.begin, step)
 		return d.interject(b, step, v.Begun)

@@ -168,11 +168,12 @@ func refusal(sentinel *protocol.Error, format string, args ...any) error {
 // open sub-workflows are cancelled too.
 func (e *Engine) Cancel(ctx context.Context, run protocol.RunID, by, reason string) error {
 	var children []protocol.RunID
+	var groups map[string]string
 	err := e.insist(ctx, run, func(s *rules.State) ([]cas.Draft, []cas.Block, error) {
 		if s.Status().Final() {
 			return nil, nil, fmt.Errorf("run %s is %s: %w", run, s.Status(), protocol.ErrFinal)
 		}
-		children = childrenOf(s, run)
+		children, groups = childrenOf(s, run), s.Info.Groups
 		return []cas.Draft{{Data: protocol.CancelledBy{By: by, Reason: hider(s.Program()).String(reason)}}}, nil, nil
 	})
 	for _, c := range children {
@@ -180,6 +181,9 @@ func (e *Engine) Cancel(ctx context.Context, run protocol.RunID, by, reason stri
 			!errors.Is(cerr, protocol.ErrFinal) && !errors.Is(cerr, protocol.ErrUnknownRun) && !errors.Is(cerr, protocol.ErrRunDeleted) {
 			err = errors.Join(err, cerr)
 		}
+	}
+	if err == nil {
+		e.freed(context.WithoutCancel(ctx), run, groups)
 	}
 	return err
 }

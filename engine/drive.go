@@ -3,6 +3,7 @@ package engine
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -59,6 +60,7 @@ func (e *Engine) Drive(ctx context.Context, run protocol.RunID, o DriveOptions) 
 			err = fmt.Errorf("run %s: %w", run, err)
 		}
 	}
+	d.leaveGroups(ctx)
 	return d.s, err
 }
 
@@ -95,6 +97,7 @@ type driver struct {
 	allHeld      bool   // as it was told to held
 	agents       bool   // the run has an agent: its commands are confined
 	changes      uint64 // commit counter of the store when the journal was last looked at
+	groups       groups // in which the run and its visits are
 }
 
 // report is what a worker has to say: something that happened, or how the visit ended.
@@ -127,6 +130,9 @@ func (d *driver) load(ctx context.Context) error {
 	if d.agents, err = d.e.agents(ctx, s, 0); err != nil {
 		return err
 	}
+	if err := d.loadGroups(ctx); err != nil {
+		return err
+	}
 	behind := int(s.Seq - snap.seq) // drives may be short and many
 	d.since, d.snapshotSize = since{behind, behind * eventSize}, snap.bytes
 	return nil
@@ -143,8 +149,13 @@ func (d *driver) read(ctx context.Context) Reader {
 }
 
 func (d *driver) drive(ctx context.Context, o DriveOptions) error {
+	listening, stop := context.WithCancel(ctx)
+	defer stop()
 	facts, err := d.opening(ctx, o)
 	if err != nil {
+		return err
+	}
+	if facts, err = d.admission(ctx, facts); err != nil || d.s.Status().Final() {
 		return err
 	}
 	if err := d.advance(ctx, facts, nil); err != nil {
@@ -169,6 +180,7 @@ func (d *driver) drive(ctx context.Context, o DriveOptions) error {
 				return err
 			}
 		}
+		d.hear(listening)
 		if err := d.wait(ctx, plan); err != nil {
 			return err
 		}
@@ -184,7 +196,7 @@ func (d *driver) opening(ctx context.Context, o DriveOptions) (facts []cas.Draft
 	if d.poke, err = d.movedChildren(context.WithoutCancel(ctx)); err != nil {
 		return nil, err
 	}
-	if d.s.Seq > 1 && (d.s.Status() != protocol.Waiting || len(d.poke) > 0) {
+	if !d.s.Fresh() && (d.s.Status() != protocol.Waiting || len(d.poke) > 0) {
 		facts = append(facts, cas.Draft{Data: protocol.ResumedBy{By: cmp.Or(o.By, "wf")}})
 	}
 	return facts, nil
@@ -209,6 +221,8 @@ func (d *driver) wait(ctx context.Context, p rules.Plan) error {
 	case l := <-d.pipe.landed:
 		return d.land(ctx, l)
 	case <-d.timer.C:
+		return d.wake(ctx, p)
+	case <-d.groups.news:
 		return d.wake(ctx, p)
 	case <-ctx.Done():
 		return d.interrupt(ctx)
@@ -247,11 +261,15 @@ func (d *driver) wake(ctx context.Context, p rules.Plan) error {
 		}
 		return err
 	}
-	if n != d.changes {
+	moved := n != d.changes
+	if moved {
 		d.changes = n
 		if err := d.catchup(ctx); err != nil {
 			return err
 		}
+	}
+	if len(d.groups.line) > 0 && (moved || time.Since(d.groups.looked) >= lookAgain) {
+		d.groups.look = true
 	}
 	return d.advance(ctx, d.fired(p), nil)
 }
@@ -357,6 +375,9 @@ func (d *driver) note(ctx context.Context, r report) error {
 	facts, blocks, err := d.conclude(ctx, w, r.end)
 	if err != nil {
 		return err
+	}
+	if name := d.groups.uses[r.step]; name != "" && errors.Is(r.end.err, protocol.ErrWaiting) && len(facts) == 0 {
+		facts = []cas.Draft{{Step: r.step, Data: protocol.GroupLeft{Group: name}}}
 	}
 	return d.add(facts, blocks, nil)
 }

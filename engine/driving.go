@@ -12,12 +12,16 @@ import (
 // the run it belongs to. The answer belongs to s: where the run has moved since, nothing is known.
 // What hinders the look is a warning, and makes nothing known either.
 func (e *Engine) Driving(ctx context.Context, run protocol.RunID, s *rules.State) api.Driving {
-	if s.Status() != protocol.Running {
+	if s.Status() != protocol.Running && s.Status() != protocol.Queued {
 		return api.Driving{}
 	}
 	driven, err := e.driven(ctx, run, s, 0)
 	var idle api.Idle
-	if err == nil && !driven {
+	switch {
+	case err != nil || driven:
+	case s.Status() == protocol.Queued:
+		idle = api.Unattended
+	default:
 		idle, err = e.idle(ctx, run, s.Seq)
 	}
 	if err != nil {
@@ -53,7 +57,7 @@ func (e *Engine) idle(ctx context.Context, run protocol.RunID, seq protocol.Seq)
 		switch {
 		case err != nil, x.Seq > seq:
 			return "", err
-		case x.Type == protocol.EvRunStarted, x.Type == protocol.EvForked, x.Type == protocol.EvLimitChanged:
+		case x.Type == protocol.EvRunStarted, x.Type == protocol.EvAdmitted, x.Type == protocol.EvForked, x.Type == protocol.EvLimitChanged:
 			idle = api.NotStarted
 		case x.Type == protocol.EvAnswered:
 			idle = api.Answered

@@ -228,27 +228,62 @@ func (e *Engine) Begin(ctx context.Context, l Launch) (run protocol.RunID, fresh
 	if l.Place != l.Workspace {
 		d.Place = l.Place
 	}
-	j, err := e.Store.Journal(ctx, run)
-	if err != nil {
-		return "", false, err
-	}
-	if head, _ := j.Head(); head.Defined() {
-		return run, false, nil // someone began it meanwhile
-	}
-	st, err := j.Stage(e.now(), []cas.Draft{{Data: d}}, append(begin.blocks, sourceBlocks...))
-	if err != nil {
+	if d.Groups, err = groupsOf(l.Program, l.Inputs, hide); err != nil {
 		return "", false, fmt.Errorf("start run %s: %w", run, err)
 	}
-	e.note(ctx, run, st.Head)
-	entries, err := j.Commit(ctx, st)
-	if errors.Is(err, protocol.ErrHeadMoved) {
-		return run, false, nil // the same
+	fresh, err = e.commitFirst(ctx, run, l, d, append(begin.blocks, sourceBlocks...))
+	if errors.Is(err, protocol.ErrGroupBusy) {
+		return "", false, err // there is no such run
 	}
 	if err != nil {
 		return "", false, fmt.Errorf("start run %s: %w", run, err)
 	}
-	e.notify(api.Update{Run: run, Workflow: l.Program.Workflow, Child: l.parent != nil}, entries, []cas.Draft{{Data: d}})
-	return run, true, nil
+	return run, fresh, nil
+}
+
+// commitFirst writes the first events of a run, with its place in the group of its workflow. fresh is false where another
+// process has begun it meanwhile.
+func (e *Engine) commitFirst(ctx context.Context, run protocol.RunID, l Launch, d protocol.RunStarted, blocks []cas.Block) (fresh bool, err error) {
+	turn, err := e.turnOf(ctx, run, l.parent, l.Program.Workflow, d.Groups)
+	if err != nil {
+		return false, err
+	}
+	for now := e.now(); ; {
+		j, err := e.Store.Journal(ctx, run)
+		if err != nil {
+			return false, err
+		}
+		if head, _ := j.Head(); head.Defined() {
+			return false, nil
+		}
+		drafts, g := []cas.Draft{{Data: d}}, (*groupAt)(nil)
+		if turn != nil {
+			var place protocol.Data
+			if g, place, err = e.takePlace(ctx, turn, true); err != nil {
+				return false, err
+			}
+			drafts = append(drafts, cas.Draft{Data: place})
+		}
+		all, moves, err := g.changes(blocks)
+		if err != nil {
+			return false, err
+		}
+		st, err := j.Stage(now, drafts, all)
+		if err != nil {
+			return false, err
+		}
+		st.With(moves...)
+		e.note(ctx, run, st.First)
+		entries, err := j.Commit(ctx, st)
+		switch {
+		case errors.Is(err, protocol.ErrHeadMoved):
+			continue // of the run, or of the group
+		case err != nil:
+			return false, err
+		}
+		e.notify(api.Update{Run: run, Workflow: l.Program.Workflow, Child: l.parent != nil}, entries, drafts)
+		return true, nil
+	}
 }
 
 // notify passes the watcher events that this process wrote; of says what run they are of.

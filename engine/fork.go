@@ -129,6 +129,9 @@ func newStart(s *rules.State, o ForkOptions, d *protocol.Forked) ([]cas.Block, e
 	source, parts := cas.Payload(o.Source)
 	sources, more := sourcesOf(o.With)
 	d.Start, d.Source, d.Sources, d.File = begin.start, source, sources, o.File
+	if d.Groups, err = groupsOf(o.With, inputs, hider(o.With)); err != nil {
+		return nil, err
+	}
 	return slices.Concat(begin.blocks, parts, more), nil
 }
 

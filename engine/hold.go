@@ -12,15 +12,17 @@ import (
 // heldMost is how many held visits of a run take no place of Engine.Parallel: each has a conversation in memory.
 const heldMost = 256
 
-// places is how many more visits may be performed, beside those that are about to begin.
-func (d *driver) places(begin int) int {
+// places is how many more visits may be performed, beside those that b begins. Those that are held take none, nor do those
+// that wait for a slot of a group, but for those beyond three times as many as are performed at most.
+func (d *driver) places(b *batch) int {
 	held := 0
 	for _, w := range d.work {
 		if w.held {
 			held++
 		}
 	}
-	return d.parallel() - (len(d.work) - min(held, heldMost)) - begin
+	idle := min(held, heldMost) + min(len(d.groups.line), 3*d.parallel())
+	return d.parallel() - (len(d.work) + len(b.begin) - idle)
 }
 
 // tellHold tells once when all that runs is held, and once when that is over.

@@ -47,11 +47,12 @@ const heldYAML = `
 wf: 1
 name: held
 roles:
-  slow: {run: "true"}
+  slow: {run: "true", concurrency: g}
+  line: {run: "true", concurrency: g}
   quick: {run: "true"}
 edges:
-  - {from: START, to: [slow, quick]}
-  - {from: [slow, quick], to: END}
+  - {from: START, to: [slow, line, quick]}
+  - {from: [slow, line, quick], to: END}
 `
 
 const alone = `
@@ -90,7 +91,8 @@ func TestAHoldIsNoTimeOfARun(t *testing.T) {
 	}
 }
 
-// A visit that is held takes no place of Parallel: another one is performed meanwhile. While it is held it says so.
+// A visit that is held takes no place of Parallel, nor does one that waits for its slot: another one is performed meanwhile.
+// While they are kept back they say so.
 func TestAHeldVisitTakesNoPlace(t *testing.T) {
 	b := newBench(t)
 	b.e.Parallel = 1
@@ -117,12 +119,15 @@ func TestAHeldVisitTakesNoPlace(t *testing.T) {
 		if want := "waits for the limit of 60 requests a minute of the provider p"; s.Role == "slow" && (s.Held != want || s.Status != "running") {
 			t.Errorf("%s is %s, held: %q", s.ID, s.Status, s.Held)
 		}
+		if s.Role == "line" && (s.Queue == nil || s.Held != "") {
+			t.Errorf("%s is %s, in the queue: %v, held: %q", s.ID, s.Status, s.Queue, s.Held)
+		}
 	}
 	close(held.release)
 	if err := <-over; err != nil {
 		t.Fatal(err)
 	}
-	if v := b.view(id); v.Status != done || v.Steps[0].Held+v.Steps[1].Held != "" {
+	if v := b.view(id); v.Status != done || slices.ContainsFunc(v.Steps, func(s *api.Step) bool { return s.Held != "" || s.Queue != nil }) {
 		t.Errorf("%s (%s)", v.Status, v.Reason)
 	}
 }

@@ -70,7 +70,11 @@ type batch struct {
 
 	drafts []cas.Draft // the facts, and what follows from them
 	blocks []cas.Block
-	begin  []string // steps to be performed
+	begin  []string         // steps to be performed
+	enter  []string         // those that waited for a slot, and have one with this batch
+	line   map[string]*want // those of begin that wait for a slot
+	refuse map[string]error // those of begin whose group is busy, and refuses them
+	groups []string         // that are changed
 	staged *cas.Staged
 }
 
@@ -141,17 +145,24 @@ func (d *driver) stage(ctx context.Context) (*batch, error) {
 			return nil, err
 		}
 	}
+	moves, err := d.groupMoves(ctx, b)
+	if err != nil {
+		return nil, err
+	}
 	if len(b.drafts) == 0 {
 		d.pipe.open = nil
 		return nil, nil
 	}
-	var err error
 	if b.staged, err = d.j.Stage(d.s.TS, b.drafts, b.blocks, d.snapshot(b.drafts)...); err != nil {
 		return nil, err
 	}
+	b.staged.With(moves...)
 	d.pipe.open = nil
 	for _, step := range b.begin {
-		d.work[step] = d.newWorker(ctx, step)
+		w := d.newWorker(ctx, step)
+		w.refused = b.refuse[step]
+		_, w.waits = b.line[step]
+		d.work[step] = w
 	}
 	return b, nil
 }
@@ -232,6 +243,7 @@ func (d *driver) land(ctx context.Context, l landing) error {
 		c <- nil
 	}
 	d.forget()
+	d.groups.landed(b)
 	if p.open != nil {
 		if err := d.push(ctx); err != nil {
 			return err
@@ -245,7 +257,16 @@ func (d *driver) land(ctx context.Context, l landing) error {
 // or the others.
 func (d *driver) performAll(b *batch, inPlace bool) {
 	for _, step := range b.begin {
-		if w := d.work[step]; w != nil && w.inPlace == inPlace {
+		if w := d.work[step]; w != nil && w.inPlace == inPlace && !w.waits {
+			d.perform(w)
+		}
+	}
+	if inPlace {
+		return
+	}
+	for _, step := range b.enter {
+		if w := d.work[step]; w != nil && w.waits {
+			w.waits = false
 			d.perform(w)
 		}
 	}

@@ -18,7 +18,7 @@ func (d *driver) stopIfOver(p rules.Plan) {
 		return
 	}
 	for _, w := range d.work {
-		w.stop(errStopped)
+		d.halt(w, errStopped)
 	}
 }
 
@@ -35,7 +35,7 @@ func (d *driver) interrupt(ctx context.Context) error {
 		}
 	}
 	for _, w := range d.work {
-		w.stop(context.Canceled)
+		d.halt(w, context.Canceled)
 	}
 	for len(d.work) > 0 {
 		var err error

@@ -55,6 +55,10 @@ func (p subflow) Perform(ctx context.Context, turn protocol.Turn, emit roles.Emi
 		}
 		return protocol.Conclusion{}, &protocol.Failure{Err: err, ErrorInfo: protocol.ErrorInfo{Code: "secret_input", Phase: "workflow", Message: message}}
 	}
+	if errors.Is(err, protocol.ErrGroupBusy) {
+		return protocol.Conclusion{}, &protocol.Failure{Err: err, Detail: err.Error(), ErrorInfo: protocol.ErrorInfo{Code: protocol.ErrGroupBusy.Code, Phase: "workflow",
+			Message: "the concurrency group of the sub-workflow is busy"}}
+	}
 	if err != nil {
 		return protocol.Conclusion{}, err
 	}

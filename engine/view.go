@@ -121,6 +121,12 @@ func (b *viewer) all(ctx context.Context, first protocol.Seq) error {
 		return err
 	}
 	b.v.Driving = b.e.Driving(ctx, b.v.ID, b.s)
+	b.v.Queue = b.e.QueueOf(ctx, b.v.ID, b.s)
+	for _, st := range b.v.Steps {
+		if st.Queue = b.e.stepQueue(ctx, b.v.ID, b.s, st.ID); st.Queue != nil {
+			st.Status = string(protocol.Queued)
+		}
+	}
 	h, err := b.e.Store.Head(ctx, protocol.RunHead(b.v.ID))
 	if err != nil {
 		return err

@@ -24,6 +24,8 @@ type worker struct {
 	cancel  context.CancelCauseFunc // nil in place: nothing waits for it
 	inPlace bool
 	stopped bool
+	waits   bool  // for a slot of the group of its role
+	refused error // why it is not performed, where its group is busy
 	busy    bool  // it is performed
 	held    bool  // kept back by the limits of a provider: it takes no place of Engine.Parallel
 	started int64 // unix µs, since when
@@ -98,6 +100,9 @@ func (d *driver) perform(w *worker) {
 	switch {
 	case w.ended(): // stopped before it was performed
 		d.ready = append(d.ready, report{step: step, end: &outcome{err: cmp.Or(w.ctx.Err(), context.Canceled)}})
+		return
+	case w.refused != nil:
+		d.ready = append(d.ready, report{step: step, end: &outcome{err: w.refused}})
 		return
 	case err != nil:
 		err = &protocol.Failure{ErrorInfo: protocol.ErrorInfo{Code: "expression", Phase: phaseExpression, Message: err.Error()}, Err: err}

@@ -20,6 +20,7 @@ type Workflow struct {
 	Schedule    *Schedule        `cbor:"schedule,omitempty" json:"schedule,omitempty"`
 	Webhook     *Webhook         `cbor:"webhook,omitempty" json:"webhook,omitempty"`
 	Notify      []Sink           `cbor:"notify,omitempty" json:"notify,omitempty"` // sorted by name
+	Concurrency *Concurrency     `cbor:"concurrency,omitempty" json:"concurrency,omitempty"`
 }
 
 // MCPServer offers tools to agents, as mcp:NAME/TOOL. Exactly one of Command and URL is set.
@@ -132,6 +133,7 @@ type Role struct {
 	RouteAll        bool            `cbor:"route_all,omitempty" json:"route_all,omitempty"`
 	ContinueOnError bool            `cbor:"continue_on_error,omitempty" json:"continue_on_error,omitempty"`
 	Once            bool            `cbor:"once,omitempty" json:"once,omitempty"`
+	Concurrency     *Concurrency    `cbor:"concurrency,omitempty" json:"concurrency,omitempty"`
 	Cache           string          `cbor:"cache,omitempty" json:"cache,omitempty"` // in definitions of an earlier grammar; without an effect
 }
 

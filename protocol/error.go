@@ -90,6 +90,7 @@ var (
 	ErrWaiting    = &Error{"waiting", "the visit waits for an answer", "wf answer"}
 	ErrNotWaiting = &Error{"not_waiting", "nothing there waits for an answer", "wf show tells what the run waits for"}
 	ErrNotRunning = &Error{"not_running", "nothing runs in it", "wf show tells what it waits for"}
+	ErrGroupBusy  = &Error{"group_busy", "the concurrency group is busy", "wait until the run that holds it has ended, or cancel that run"}
 	ErrFinal      = &Error{"run_final", "the run has ended", "wf fork goes on from any of its steps"}
 	ErrVerify     = &Error{"verify_failed", "the check found a fault", "each finding names its repair"}
 

@@ -80,6 +80,11 @@ const (
 	EvDone             EventType = "done"
 	EvHeld             EventType = "held"
 	EvReleased         EventType = "released"
+	EvQueued           EventType = "queued"
+	EvAdmitted         EventType = "admitted"
+	EvGroupWaiting     EventType = "group_waiting"
+	EvGroupEntered     EventType = "group_entered"
+	EvGroupLeft        EventType = "group_left"
 )
 
 // Data is the data of one event type: a struct; its EventType method has a value receiver.
@@ -118,6 +123,8 @@ type RunStarted struct {
 	Trigger *Trigger `cbor:"trigger,omitempty" json:"trigger,omitempty"`
 	// CausedBy is the notification that the run was started by, if it was.
 	CausedBy *CausedBy `cbor:"caused_by,omitempty" json:"caused_by,omitempty"`
+	// Groups are the names of the concurrency groups by role, as the inputs gave them; "" is that of the workflow.
+	Groups map[string]string `cbor:"groups,omitempty" json:"groups,omitempty"`
 }
 
 // StartedIn is the directory in which the run was started.
@@ -510,6 +517,8 @@ type Forked struct {
 	Workspace string `cbor:"workspace,omitempty" json:"workspace,omitempty"`
 	// Models overrides the models of roles from here on, as in RunStarted; nil leaves them.
 	Models map[string][]string `cbor:"models,omitempty" json:"models,omitempty"`
+	// Groups are those of the other definition, as in RunStarted.
+	Groups map[string]string `cbor:"groups,omitempty" json:"groups,omitempty"`
 }
 
 // CancelledBy ends a run for good.

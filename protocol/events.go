@@ -22,6 +22,8 @@ type EventSpec struct {
 // events are all types that are stored, in the order in which they are described.
 var events = []EventSpec{
 	event[RunStarted]("the run begins"),
+	event[QueuedFor]("the run waits for a slot of its concurrency group"),
+	event[AdmittedTo]("the run holds a slot of its concurrency group"),
 	event[StepStarted]("a visit is about to act: the intent, durable before it"),
 	event[PromptSent]("before the first model request of a visit"),
 	event[Thinking]("what a model reasoned"),
@@ -31,6 +33,9 @@ var events = []EventSpec{
 	event[Held]("a visit is kept back by the limits of a provider"),
 	event[Released]("a visit that was held goes on"),
 	event[Usage]("what one model call used"),
+	event[GroupWaiting]("an attempt waits for a slot of the concurrency group of its role"),
+	event[GroupEntered]("an attempt holds a slot of the concurrency group of its role"),
+	event[GroupLeft]("an attempt that waits for something else gave its slot back"),
 	event[AttemptFailed]("one try of a visit did not work"),
 	event[StepCompleted]("a visit ended, well or for good"),
 	event[WaitingFor]("a visit waits, for an answer or until a time"),

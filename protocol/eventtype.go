@@ -32,6 +32,11 @@ func (Forked) EventType() EventType          { return EvForked }
 func (CompactionAsked) EventType() EventType { return EvCompactionAsked }
 func (CancelledBy) EventType() EventType     { return EvCancelled }
 func (Finished) EventType() EventType        { return EvDone }
+func (QueuedFor) EventType() EventType       { return EvQueued }
+func (AdmittedTo) EventType() EventType      { return EvAdmitted }
+func (GroupWaiting) EventType() EventType    { return EvGroupWaiting }
+func (GroupEntered) EventType() EventType    { return EvGroupEntered }
+func (GroupLeft) EventType() EventType       { return EvGroupLeft }
 
 // EventType names the type that a CompactionDraft is stored as.
 func (CompactionDraft) EventType() EventType { return EvCompacted }

@@ -15,6 +15,7 @@ const (
 	KindResult     = "result"
 	KindEvent      = "event"
 	KindChunks     = "chunks"
+	KindGroup      = "group"
 	KindArchive    = "archive"
 )
 

@@ -17,6 +17,7 @@ func RunHead(id RunID) string { return "run/" + string(id) }
 
 // RunStatus is the state of a run.
 //
+//	queued ───► running                   a slot of its concurrency group is free
 //	running ──► waiting ──► running       an answer came, a timer fired
 //	   │  └───► suspended ─► running      interrupt, error, limit, stalled; wf resume
 //	   └──────► done │ failed │ cancelled for good
@@ -24,6 +25,7 @@ type RunStatus string
 
 // The states of a run.
 const (
+	Queued    RunStatus = "queued"
 	Running   RunStatus = "running"
 	Waiting   RunStatus = "waiting"
 	Suspended RunStatus = "suspended"

@@ -151,7 +151,7 @@ func (l *Local) Cache(ctx context.Context, run protocol.RunID) (*api.Cache, erro
 
 // drives corrects what the lock of a run tells: the daemon is about to drive what it was given.
 func (l *Local) drives(run protocol.RunID, status protocol.RunStatus, d *api.Driving) {
-	if status == protocol.Running && l.Keeper != nil && l.Keeper.Drives(run) {
+	if (status == protocol.Running || status == protocol.Queued) && l.Keeper != nil && l.Keeper.Drives(run) {
 		*d = api.Driving{Driven: new(true)}
 	}
 }

@@ -53,7 +53,7 @@ var exits = []help.ExitStatus{
 	}},
 	{Status: 5, Meaning: "store unreadable, busy or disk full", Codes: []string{
 		protocol.ErrStore.Code, protocol.ErrBusy.Code, protocol.ErrDiskFull.Code, protocol.ErrReadOnly.Code,
-		protocol.ErrNewerStore.Code, protocol.ErrRunLive.Code, client.ErrUnreachable.Code, protocol.ErrWorkerAway.Code, protocol.ErrInUse.Code, protocol.ErrHeld.Code,
+		protocol.ErrNewerStore.Code, protocol.ErrRunLive.Code, protocol.ErrGroupBusy.Code, client.ErrUnreachable.Code, protocol.ErrWorkerAway.Code, protocol.ErrInUse.Code, protocol.ErrHeld.Code,
 	}},
 	{Status: 6, Meaning: "a limit or budget was hit (suspended)", Codes: []string{errRunLimit.Code}},
 	{Status: 7, Meaning: "verification failed (corrupt, incomplete, rolled back)", Codes: []string{protocol.ErrVerify.Code, protocol.ErrCorrupt.Code, protocol.ErrRolledBack.Code}},

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"wf/api"
+	"wf/cmd/internal/render"
 	"wf/protocol"
 	"wf/service"
 	"wf/service/compose"
@@ -81,6 +82,9 @@ func (a *app) resume(ctx context.Context, p *target, args []string, x api.Resume
 	}
 	if err := a.headline(ctx, p, run); err != nil {
 		return err
+	}
+	if before.Queue != nil {
+		a.Progress("run %s %s", run, render.Queued(before.Queue))
 	}
 	return a.attend(ctx, p, run, before.Seq)
 }

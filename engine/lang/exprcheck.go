@@ -190,7 +190,14 @@ func (x *exprCheck) chain(n ast.Node) {
 		return
 	}
 	if x.s.inputs && root.Name != "inputs" && slices.Contains(append(roots, "secrets"), root.Name) {
-		if root.Name == "secrets" {
+		switch {
+		case x.s.group && root.Name == "secrets":
+			x.fail("WF040", root.At, "a secret in the name of a group", "the name is stored and shown; use an input that is no secret", nil)
+			return
+		case x.s.group:
+			x.fail("WF042", root.At, fmt.Sprintf("%s changes during a run; the name of a group must not", root.Name), "use inputs alone", nil)
+			return
+		case root.Name == "secrets":
 			x.fail("WF040", root.At, "a secret in a prompt", "hand it to a command by env", nil)
 			return
 		}

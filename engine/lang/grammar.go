@@ -114,6 +114,9 @@ func (g *language) fileKeys() []key {
 			example: "notify:\n  - name: ops\n    on: [waiting, failed]\n    webhook: \"https://ops.example.com/wf\"", field: "notify"},
 		{name: "limits", shape: object(limitKeys(), ""), unset: "1000 steps, and no other bound",
 			doc: "Bounds of a run. A run that reaches one is suspended with exit status 6; wf resume --limit NAME=VALUE goes on.", example: "limits: {steps: 30, duration: 20m, cost_usd: 1.50}", field: "limits"},
+		{name: "concurrency", shape: groupShape(true), unset: "a run waits for no other",
+			doc:     "Concurrency group of the workflow: of all runs of the store that name the same group at most max act at a time, whatever their workflow is. A run holds its slot from before its first step to its final event, also while it waits. A sub-workflow enters the slot of the run it belongs to.",
+			example: "inputs: {env: string}\nconcurrency: {group: \"deploy-${{ inputs.env }}\"}", field: "concurrency"},
 		{name: "defaults", shape: g.defaults, unset: "none", example: "defaults: {model: openai/gpt-5, timeout: 10m}", effect: "merged into the roles; the definition has no field of its own for it"},
 		{name: "roles", shape: roles, required: true,
 			doc: "The participants: name → role.", example: "roles: {test: {run: go test ./...}}", field: "roles"},
@@ -123,6 +126,25 @@ func (g *language) fileKeys() []key {
 			doc:     "What a run yields: name → template or any value. Steps that may not have happened are read with ?. and ??.",
 			example: "outputs: {report: \"${{ steps.test?.text ?? 'nothing ran' }}\"}", field: "outputs"},
 	}
+}
+
+// groupShape is a concurrency group, of a workflow or a role; the text alone is its name.
+func groupShape(workflow bool) *shape {
+	field, example := "roles[].concurrency", "concurrency: {group: gpu"
+	busy, busyDoc := enum(protocol.BusyQueue, protocol.BusyRefuse), "queue waits for a slot, in the order of asking. refuse fails the attempt with the code group_busy, which retry repeats."
+	if workflow {
+		field, example = "concurrency", "concurrency: {group: deploy"
+		busy, busyDoc = enum(protocol.BusyQueue, protocol.BusyCancelOld, protocol.BusyRefuse), "queue waits for a slot, in the order of asking. cancel_old has older runs of the same workflow in the group cancelled, and starts when they have ended. refuse begins no run: wf run ends with exit status 5 and the code group_busy."
+	}
+	keys := []key{
+		{name: "group", shape: text, required: true, doc: "Name of the group. Expressions see inputs alone; the name is computed once, when the run begins.", example: example + "}", field: field + ".group"},
+		{name: "max", shape: posInt, def: "1", doc: "Slots of the group, as this member counts them: it enters where fewer are taken.", example: example + ", max: 2}", field: field + ".max"},
+		{name: "on_busy", shape: busy, def: protocol.BusyQueue, doc: busyDoc, example: example + ", on_busy: refuse}", field: field + ".on_busy"},
+	}
+	if workflow {
+		keys = append(keys, key{name: "release_on_suspend", shape: yesNo, def: "false", doc: "Whether a suspended run gives its slot back; wf resume then waits for one again.", example: example + ", release_on_suspend: true}", field: field + ".release_on_suspend"})
+	}
+	return either(doc(text, "The name of the group."), object(keys, ""))
 }
 
 func onKeys() []key {

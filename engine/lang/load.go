@@ -97,6 +97,7 @@ func load(src []byte, o Options, fam *family) (*Program, []Diagnostic) {
 	l.subWorkflows()
 	l.graph()
 	l.types()
+	l.groupRules()
 	l.warnings()
 	if HasErrors(l.ds) {
 		return nil, l.ds
@@ -169,6 +170,7 @@ func (l *loader) decode() {
 	l.decodeNotify(l.root.Get("notify"))
 	l.decodeSchedule(l.root.Get("on").Get("schedule"))
 	l.decodeWebhook(l.root.Get("on").Get("webhook"))
+	l.w.Concurrency = l.concurrency(l.root.Get("concurrency"))
 	l.decodeRoles(l.root.Get("roles"), l.root.Get("defaults"))
 	l.decodeEdges(l.root.Get("edges"))
 	l.w.Outputs = l.named(l.root.Get("outputs"))

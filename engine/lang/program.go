@@ -21,8 +21,9 @@ type Program struct {
 	roles   map[string]*roleCode
 	inputs  map[string]*inputCode
 	outputs []namedValue
-	secrets map[string]any // name → reference
-	maybe   []string       // inputs that are read though they may be missing
+	secrets map[string]any       // name → reference
+	groups  map[string]*template // of the workflow, "", and of roles
+	maybe   []string             // inputs that are read though they may be missing
 
 	outputsUses Uses
 	hook        *hookCode // nil without a webhook
@@ -119,6 +120,9 @@ func compileOne(w *protocol.Workflow) (*Program, error) {
 		if p.roles[r.Name], err = compileRole(r); err != nil {
 			return nil, fmt.Errorf("role %s: %w", r.Name, err)
 		}
+	}
+	if p.groups, err = compileGroups(w); err != nil {
+		return nil, err
 	}
 	for _, o := range w.Outputs {
 		value, err := compileNamed(o, nullSafe)

@@ -24,7 +24,8 @@ var works = sync.OnceValue(func() map[string][]protocol.Action {
 	m := map[string][]protocol.Action{
 		"choices": {protocol.ActAsk}, "form": {protocol.ActAsk}, "with": {protocol.ActWorkflow}, "once": {protocol.ActRun}, "stdin": {protocol.ActRun},
 		"env": acts, "dir": acts, "output": acts, "sandbox": acts, "network": acts,
-		"timeout": append(acts, protocol.ActWorkflow, protocol.ActAsk), "retry": append(acts, protocol.ActWorkflow, protocol.ActAsk),
+		"concurrency": append(acts, protocol.ActWorkflow),
+		"timeout":     append(acts, protocol.ActWorkflow, protocol.ActAsk), "retry": append(acts, protocol.ActWorkflow, protocol.ActAsk),
 		"on_timeout": {protocol.ActAsk}, "remind": {protocol.ActAsk}, "assignees": {protocol.ActAsk},
 	}
 	for _, k := range grammar().agentKeys {
@@ -155,6 +156,7 @@ func (l *loader) decodeRole(r *protocol.Role, key, n, defaults *yaml.Node) {
 	r.RouteAll = l.str(get("route")) == "all"
 	r.ContinueOnError = l.yes(get("continue_on_error"))
 	r.Once = l.yes(get("once"))
+	r.Concurrency = l.concurrency(n.Get("concurrency"))
 }
 
 // network is a word and endpoints, sorted. The word packages may be one of the list.

@@ -143,6 +143,7 @@ type scopeType struct {
 	item    *typ // nil outside of a fan-out
 	secrets bool
 	inputs  bool // and nothing else
+	group   bool // of these, in the name of a group
 	event   bool // and nothing else
 }
 
@@ -157,6 +158,7 @@ func (l *loader) types() {
 	}
 	c.values(l.root.Get("outputs"), c.ending())
 	c.webhook(l.root.Get("on").Get("webhook"))
+	c.group(l.root.Get("concurrency"))
 	for i := range l.w.Roles {
 		c.with(&l.w.Roles[i])
 	}
@@ -338,6 +340,7 @@ func (c *checker) role(r *protocol.Role) {
 	}
 	c.values(n.Get("set"), s)
 	c.values(n.Get("with"), s)
+	c.group(n.Get("concurrency"))
 	withSecrets := *s
 	withSecrets.secrets = true
 	for _, p := range c.pairs(n.Get("env")) {

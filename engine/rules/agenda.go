@@ -75,6 +75,9 @@ func (s *State) to(v *visit, m Mode, due int64) {
 	}
 	v.Mode, v.Due = m, due
 	s.hold(v, nil)
+	if len(s.InLine) > 0 {
+		delete(s.InLine, v.id().String())
+	}
 	if m == Ended {
 		v.of.left--
 	}
@@ -100,13 +103,24 @@ func (s *State) hold(v *visit, by *protocol.Held) {
 	}
 }
 
-// Held reports whether all that runs is held, and what by: nil where something works, or nothing runs.
+// Held reports whether of all that runs something is held, and what by, while the rest waits for a slot of a group: nil
+// where something works, or nothing is held.
 func (s *State) Held() *protocol.Held {
-	running := s.agenda.visits[Runs]
-	if s.Stopped || len(running) == 0 || len(running) > s.agenda.held {
+	if s.Stopped || s.agenda.held == 0 || s.working() {
 		return nil
 	}
-	return running[0].Held
+	for _, v := range s.agenda.visits[Runs] {
+		if v.Held != nil {
+			return v.Held
+		}
+	}
+	return nil
+}
+
+// working reports whether a visit runs that is neither held nor waits for a slot of a group. None is both: what waits for
+// a slot is not performed.
+func (s *State) working() bool {
+	return len(s.agenda.visits[Runs]) > s.agenda.held+len(s.InLine)
 }
 
 // list keeps the lists of the visits that have not ended.

@@ -48,6 +48,7 @@ func (s *State) FoldMore(events iter.Seq2[protocol.Entry, error]) error {
 // moves are the event types that move a State; the others are not decoded when folding.
 var moves = map[protocol.EventType]bool{protocol.EvRunStarted: true, protocol.EvStepStarted: true, protocol.EvStepCompleted: true,
 	protocol.EvAttemptFailed: true, protocol.EvWaiting: true, protocol.EvAnswered: true, protocol.EvApproval: true, protocol.EvMessage: true, protocol.EvReminded: true, protocol.EvEscalated: true, protocol.EvUsage: true, protocol.EvHeld: true, protocol.EvReleased: true, protocol.EvSuspended: true,
+	protocol.EvQueued: true, protocol.EvAdmitted: true, protocol.EvGroupWaiting: true, protocol.EvGroupEntered: true,
 	protocol.EvCompacted: true, protocol.EvCompactionAsked: true, protocol.EvCancelled: true, protocol.EvLimitChanged: true, protocol.EvForked: true, protocol.EvDone: true}
 
 func (s *State) decode(e protocol.Event) (protocol.Data, error) {
@@ -84,7 +85,7 @@ func (s *State) Apply(step string, seq protocol.Seq, ts int64, typ protocol.Even
 		s.clock(step, ts, typ, d)
 	}
 	s.Seq, s.TS = seq, max(ts, s.TS)
-	s.Active = !s.Stopped && len(s.agenda.visits[Runs]) > s.agenda.held
+	s.Active = !s.Stopped && s.working()
 	return nil
 }
 
@@ -124,6 +125,22 @@ func (s *State) move(step string, seq protocol.Seq, ts int64, typ protocol.Event
 		} else {
 			s.to(v, Parked, 0)
 		}
+	case protocol.QueuedFor:
+		s.leads(seq)
+		s.Queue = &d
+	case protocol.AdmittedTo:
+		s.leads(seq)
+		s.Queue = nil
+	case protocol.GroupWaiting:
+		if _, _, err := s.visitNamed(step); err != nil {
+			return err
+		}
+		if s.InLine == nil {
+			s.InLine = map[string]protocol.GroupWaiting{}
+		}
+		s.InLine[step] = d
+	case protocol.GroupEntered:
+		delete(s.InLine, step)
 	case protocol.CompactionAsked:
 		s.Compact = true
 	case protocol.Approval:
@@ -171,8 +188,10 @@ func (s *State) move(step string, seq protocol.Seq, ts int64, typ protocol.Event
 			s.to(v, Parked, 0)
 			return nil
 		}
+		s.Queue = nil
 		s.stop = stop{Stopped: true, Status: protocol.Suspended, Reason: d.Reason, Detail: s.words(d.Detail), Code: d.Code}
 	case protocol.CancelledBy:
+		s.Queue = nil
 		s.stop = stop{Stopped: true, Status: protocol.Cancelled, Detail: d.Reason}
 	case protocol.LimitChanged:
 		s.Limits = Raised(s.Limits, d)
@@ -202,6 +221,16 @@ func (s *State) begin(d protocol.RunStarted, ts int64) error {
 	s.NextN = startNode + 1
 	return nil
 }
+
+// leads notes an event of a group that comes before anything has happened.
+func (s *State) leads(seq protocol.Seq) {
+	if s.Fresh() {
+		s.Lead = seq
+	}
+}
+
+// Fresh reports whether nothing has happened in the run but that it began and waited for its turn.
+func (s *State) Fresh() bool { return s.Seq == max(1, s.Lead) }
 
 // taken takes the oldest n messages out of the inbox.
 func (s *State) taken(step string, n int) error {

@@ -45,6 +45,10 @@ type storedState struct {
 	Compact bool                 `cbor:"compact,omitempty"` // a person asked for a compaction
 	Windows map[string]int64     `cbor:"windows,omitempty"` // tokens that models read at most, as far as refusals showed
 	Allowed map[string]string    `cbor:"allowed,omitempty"` // tool calls that are allowed for the run: digest → by whom
+
+	Lead   protocol.Seq                     `cbor:"lead,omitempty"`    // the newest of the events of a group directly behind run_started
+	Queue  *protocol.QueuedFor              `cbor:"queue,omitempty"`   // of a run that waits for a slot of its group
+	InLine map[string]protocol.GroupWaiting `cbor:"in_line,omitempty"` // visits that began, and wait for a slot of the group of their role
 }
 
 // ReadFrom has the state read from another place from now on.
@@ -71,6 +75,9 @@ type stop struct {
 func (s *State) Status() protocol.RunStatus {
 	if s.Stopped {
 		return s.stop.Status
+	}
+	if s.Queue != nil {
+		return protocol.Queued
 	}
 	if s.agenda.moving() {
 		return protocol.Running

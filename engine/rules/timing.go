@@ -53,6 +53,15 @@ func (s *State) clock(step string, ts int64, typ protocol.EventType, d protocol.
 			l.begin(ts)
 			l.Calls++
 		}
+	case protocol.EvGroupWaiting: // the time until it enters is not its own
+		l.end(ts)
+	case protocol.EvGroupEntered:
+		if l.From == 0 {
+			l.From = ts
+			if role, ok := s.prog.Workflow.RoleNamed(a.Role); ok && role.Action == protocol.ActRun {
+				l.begin(ts)
+			}
+		}
 	case protocol.EvUsage:
 		if u, ok := d.(protocol.Usage); ok && !l.Answered && u.Kind == protocol.UsageTurn {
 			l.Answered, l.TTFE = true, u.TTFE*1000

@@ -11,7 +11,7 @@ import (
 // anew: edges are counted from zero there, roles by their names. A visit that is under way goes
 // on, and belongs to the edge that leads there now.
 func (s *State) forked(d protocol.Forked) error {
-	s.stop, s.End = stop{}, protocol.Link{}
+	s.stop, s.End, s.Queue = stop{}, protocol.Link{}, nil
 	s.Info.Forked = d.Base
 	if d.Models != nil {
 		s.Info.Models = d.Models
@@ -29,7 +29,7 @@ func (s *State) forked(d protocol.Forked) error {
 	if d.File != "" {
 		s.Info.File = d.File
 	}
-	s.Info.Source, s.Info.Sources = d.Source, d.Sources
+	s.Info.Source, s.Info.Sources, s.Info.Groups = d.Source, d.Sources, d.Groups
 	before := s.prog.Workflow
 	s.Start, s.prog, s.begun = d.Start, o.Program, o
 	for _, a := range s.acts {

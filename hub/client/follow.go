@@ -173,7 +173,7 @@ func (t *trail) there(ctx context.Context) error {
 	if err != nil || v == nil {
 		return err
 	}
-	over := v.Status.Final() || t.until == api.Parked && v.Status != protocol.Running
+	over := v.Status.Final() || t.until == api.Parked && v.Status != protocol.Running && v.Status != protocol.Queued
 	switch {
 	case over && t.moved && t.at.Seq >= v.Seq && v.Code == protocol.ErrServeStopped.Code && v.Status == protocol.Suspended:
 		// The daemon goes on with it when it starts again: the connection breaks off now, or an event comes.

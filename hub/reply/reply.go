@@ -53,6 +53,7 @@ var statuses = map[string]int{
 	protocol.ErrAmbiguous.Code:    http.StatusConflict,
 	protocol.ErrFutureCursor.Code: http.StatusConflict,
 	protocol.ErrHeadMoved.Code:    http.StatusConflict,
+	protocol.ErrGroupBusy.Code:    http.StatusConflict,
 	protocol.ErrRunLive.Code:      http.StatusConflict,
 	protocol.ErrForeign.Code:      http.StatusConflict,
 	protocol.ErrRolledBack.Code:   http.StatusConflict,

@@ -81,7 +81,7 @@ func (s *Server) workflows(c *call) (any, error) {
 }
 
 // statuses a list of runs can be asked for.
-var statuses = []protocol.RunStatus{protocol.Running, protocol.Waiting, protocol.Suspended, protocol.Done, protocol.Failed, protocol.Cancelled}
+var statuses = []protocol.RunStatus{protocol.Queued, protocol.Running, protocol.Waiting, protocol.Suspended, protocol.Done, protocol.Failed, protocol.Cancelled}
 
 // listed are the parameters of GET /v1/runs.
 const listed = "status workflow tag q limit before all"

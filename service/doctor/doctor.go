@@ -35,6 +35,7 @@ import (
 // agents' commands that none has used for 30 days.
 func Examine(ctx context.Context, u *compose.Setup, clean bool, more ...api.Checkup) *api.Doctor {
 	out := &api.Doctor{Schema: "wf.doctor/v1", OK: true, Items: []api.Checkup{checkStore(ctx, u)}}
+	out.Items = append(out.Items, checkGroups(ctx, u)...)
 	out.Items = append(out.Items, checkLife(ctx, u, time.Now())...)
 	out.Items = append(out.Items, checkModels(u)...)
 	out.Items = append(out.Items, checkSandbox(u))

@@ -46,6 +46,7 @@ func Runs(ctx context.Context, e *engine.Engine, q api.Query) (out []api.Row, un
 		if fits(q, st) && holds(q, protocol.RunOf(h.Name), st) {
 			row := rowOf(h, st)
 			row.Driving = e.Driving(ctx, row.ID, st)
+			row.Queue = e.QueueOf(ctx, row.ID, st)
 			row.Foreign = e.Foreign(ctx, h, st)
 			if cost, _ := e.Cost(st.Totals); cost != nil {
 				row.CostUSD = new(float64(*cost) / 1e12)

@@ -22,7 +22,7 @@ import (
 
 // Statuses are the states a run can be in.
 var Statuses = []string{
-	string(protocol.Running), string(protocol.Waiting), string(protocol.Suspended),
+	string(protocol.Queued), string(protocol.Running), string(protocol.Waiting), string(protocol.Suspended),
 	string(protocol.Done), string(protocol.Failed), string(protocol.Cancelled),
 }
 

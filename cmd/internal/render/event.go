@@ -120,6 +120,16 @@ func Event(d protocol.Data) string {
 		return "memory " + d.Scope + " changed"
 	case protocol.Forked:
 		return "forked from event " + d.Base.Short()
+	case protocol.QueuedFor:
+		return queuedBehind(d)
+	case protocol.AdmittedTo:
+		return "holds a slot of the group " + OneLine(d.Group, 60)
+	case protocol.GroupWaiting:
+		return waitsForGroup(d.Group, d.Behind)
+	case protocol.GroupEntered:
+		return "entered the group " + OneLine(d.Group, 60)
+	case protocol.GroupLeft:
+		return "left the group " + OneLine(d.Group, 60)
 	case protocol.CancelledBy:
 		return "cancelled by " + cmp.Or(d.By, "someone") + Because(d.Reason)
 	case protocol.Finished:

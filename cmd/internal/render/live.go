@@ -123,6 +123,12 @@ func (l *live) Notice(n api.Update) {
 		l.close1(n.Step, l.row(l.w.Yellow("⏸"), n.Step, Event(d)))
 	case protocol.StepCompleted:
 		l.completed(n.Step, s, d)
+	case protocol.GroupWaiting:
+		s.tail = Event(d)
+	case protocol.GroupEntered:
+		s.tail = ""
+	case protocol.QueuedFor:
+		l.draw(l.row(l.w.Yellow("○"), "", Event(d)+"; Ctrl-C leaves the queue"))
 	case protocol.Reminded, protocol.Escalated, protocol.SuspendedBy, protocol.LimitReached, protocol.ModelFallback, protocol.CancelledBy, protocol.ResumedBy:
 		l.draw(l.row(l.w.Yellow("!"), n.Step, Event(n.Data)))
 	}

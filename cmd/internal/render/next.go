@@ -36,6 +36,9 @@ func Next(v *api.Run) string {
 		}
 		return "wf log " + id
 	}
+	if v.Idle == api.Unattended {
+		return ResumeCommand(v.ID, v.Info.Parent, v.Info.ForkedFrom != nil) + " · wf serve · wf cancel " + id
+	}
 	if v.Idle != "" {
 		return ResumeCommand(v.ID, v.Info.Parent, v.Info.ForkedFrom != nil) + " · wf log " + id
 	}
@@ -152,7 +155,7 @@ func (s State) Word() string {
 	switch s.Idle {
 	case api.NotStarted:
 		return "not started"
-	case "":
+	case "", api.Unattended:
 		return string(s.Status)
 	}
 	return string(s.Idle)
@@ -168,6 +171,8 @@ func (s State) Why() string {
 		return "no process drives the run: the last one was killed or could not go on. What is recorded is not lost"
 	case api.NotStarted:
 		return "no process has driven the run yet"
+	case api.Unattended:
+		return "no process waits for its turn"
 	case api.Answered:
 		return "the answer is recorded, and no process goes on with the run"
 	}

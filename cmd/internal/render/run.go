@@ -25,6 +25,7 @@ func (p *Printer) ShowRun(v *api.Run) error {
 	row("description", OneLine(v.Info.Description, 100))
 	row("reason", v.Reason)
 	row("state", state.Why())
+	row("queue", Queued(v.Queue))
 	if v.Foreign {
 		row("origin", "from elsewhere: no process goes on with it before wf store adopt "+string(v.ID))
 	}

@@ -51,6 +51,10 @@ func rowNote(r api.Row) string {
 		return "from elsewhere: wf store adopt " + string(r.ID)
 	case r.Foreign:
 		return "from elsewhere"
+	case r.Idle == api.Unattended && r.Parent == nil:
+		return "queued; no process waits for its turn: wf resume " + string(r.ID) + " or wf serve"
+	case r.Queue != nil && r.Idle == "":
+		return Queued(r.Queue)
 	case r.Idle != "" && r.Parent != nil:
 		return "a part of " + *r.Parent
 	case r.Idle != "":

@@ -138,7 +138,8 @@ var signs = map[string]struct {
 	sign  string
 	paint func(Paint, string) string
 }{
-	"done": {"✓", Paint.Green}, "ok": {"✓", Paint.Green}, "failed": {"✗", Paint.Red}, "waiting": {"⏸", Paint.Yellow},
+	"queued": {"○", Paint.Yellow},
+	"done":   {"✓", Paint.Green}, "ok": {"✓", Paint.Green}, "failed": {"✗", Paint.Red}, "waiting": {"⏸", Paint.Yellow},
 	"suspended": {"!", Paint.Yellow}, "parked": {"!", Paint.Yellow}, "retrying": {"!", Paint.Yellow}, "interrupted": {"!", Paint.Yellow},
 	"not started": {"○", Paint.Yellow}, "answered": {"○", Paint.Yellow}, "cancelled": {"–", Paint.Dim}, "skipped": {"–", Paint.Dim},
 }

@@ -52,7 +52,10 @@ func (p *Printer) stepRow(s *api.Step) []string {
 	if n := failures(s); n > 0 && s.Status != string(protocol.StepFailed) {
 		note = fmt.Sprintf("(after %s) %s", protocol.Plural(n, "failed attempt"), note)
 	}
-	if s.Held != "" {
+	switch {
+	case s.Queue != nil:
+		note = Queued(s.Queue)
+	case s.Held != "":
 		note = "held: " + s.Held
 	}
 	if s.CutOff {

@@ -65,7 +65,7 @@ func (p *Printer) TellAdoptable(list []api.Adoptable) {
 		count[x.Status]++
 	}
 	var counts []string
-	for _, status := range []protocol.RunStatus{protocol.Running, protocol.Waiting, protocol.Suspended, protocol.Done, protocol.Failed, protocol.Cancelled} {
+	for _, status := range []protocol.RunStatus{protocol.Queued, protocol.Running, protocol.Waiting, protocol.Suspended, protocol.Done, protocol.Failed, protocol.Cancelled} {
 		if count[status] > 0 {
 			counts = append(counts, fmt.Sprintf("%d %s", count[status], status))
 		}

@@ -100,6 +100,7 @@ export class State {
   private busy = new Set<string>(); // steps that run or will be tried again
   private over = false;
   private suspended = false;
+  private queued = false;
   private entered = new Map<string, {visits: number; status: StepStatus}>(); // role → its visits, a fan-out is one; the status is that before this.steps
 
   /** Whether nothing can happen to the run any more. */
@@ -142,6 +143,7 @@ export class State {
     Object.assign(this, at);
     this.over = at.status === "done" || at.status === "failed" || at.status === "cancelled";
     this.suspended = at.status === "suspended";
+    this.queued = at.status === "queued";
   }
 
   /** Notes what the whole run did with a role. */
@@ -178,19 +180,26 @@ export class State {
 
   private settle(): void {
     if (this.over) return;
-    this.status = this.suspended ? "suspended" : this.waiting.size > 0 && this.busy.size === 0 ? "waiting" : "running";
+    this.status = this.suspended ? "suspended" : this.queued ? "queued" : this.waiting.size > 0 && this.busy.size === 0 ? "waiting" : "running";
   }
 
   /** Moves a step to another status. */
   move(s: Step, status: StepStatus): void {
     s.status = status;
     s.held = "";
-    if (status === "running" || status === "retrying") this.busy.add(s.id);
+    if (status === "running" || status === "retrying" || status === "queued") this.busy.add(s.id);
     else this.busy.delete(s.id);
+  }
+
+  /** Waits for a slot of a group, or has one. */
+  line(behind: string): void {
+    this.queued = behind !== "";
+    this.reason = behind;
   }
 
   suspend(reason: string): void {
     this.suspended = true;
+    this.queued = false;
     this.reason = reason;
     for (const s of this.steps.values()) {
       if (this.busy.has(s.id)) this.move(s, "parked");
@@ -200,12 +209,13 @@ export class State {
 
   goOn(): void {
     this.suspended = false;
-    this.reason = "";
+    if (!this.queued) this.reason = "";
   }
 
   /** A fork goes on from what may have been the end of another run. */
   reopen(): void {
     this.over = false;
+    this.queued = false;
     this.goOn();
   }
 
@@ -243,6 +253,12 @@ function close(s: Step, at: number): void {
 function open(s: Step, at: number, kind: Span["kind"]): void {
   close(s, at);
   s.spans.push({from: at, to: null, kind});
+}
+
+// What holds the slots of a group that a run waits for.
+function inLine(e: Entry): string {
+  const behind = (e.data["behind"] as string[] | undefined) ?? [];
+  return `waits for the group ${textOf(e.data["group"])}` + (behind.length ? `, behind run ${behind.at(-1)}` : "");
 }
 
 const num = (v: unknown): number => (typeof v === "number" ? v : 0);
@@ -351,6 +367,26 @@ const folds: Record<string, (r: State, e: Entry, s: Step | undefined) => void> =
 
   resumed(r) {
     r.goOn();
+  },
+
+  queued(r, e) {
+    r.line(inLine(e));
+  },
+
+  admitted(r) {
+    r.line("");
+  },
+
+  group_waiting(r, e, s) {
+    if (!s) return;
+    r.move(s, "queued");
+    open(s, e.at, "wait");
+  },
+
+  group_entered(r, e, s) {
+    if (!s || s.status !== "queued") return;
+    r.move(s, "running");
+    open(s, e.at, "work");
   },
 
   limit_reached(r, e) {

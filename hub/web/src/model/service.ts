@@ -295,7 +295,7 @@ export interface Holder {
 }
 
 /** Why no process drives a run that could go on: its process was killed or could not write, none has driven it yet, or it was answered while none was there. POST …/resume goes on. */
-export type Idle = "interrupted" | "not_started" | "answered";
+export type Idle = "interrupted" | "not_started" | "unattended" | "answered";
 
 /** What an archive brought: wf.import/v1. */
 export interface Imported {
@@ -491,6 +491,14 @@ export interface Queue {
   items: Array<Job>;
 }
 
+/** The place of a run or a step that waits for a slot of its concurrency group. */
+export interface QueuePlace {
+  group: string;
+  ticket: number; // Lower ones come first.
+  behind: Array<string>; // What holds the slots: RUN, or RUN:STEP.
+  ahead: number; // How many wait before it.
+}
+
 /** wf.queued/v1: a job that is no run yet. */
 export interface Queued {
   schema: "wf.queued/v1";
@@ -576,7 +584,7 @@ export interface ResumeRequest {
 export interface Role {
   role: string;
   visits: number; // A fan-out is one.
-  status: "ok" | "failed" | "skipped" | "running" | "waiting" | "parked" | "retrying"; // Of its newest visit.
+  status: "ok" | "failed" | "skipped" | "running" | "queued" | "waiting" | "parked" | "retrying"; // Of its newest visit.
 }
 
 /** The tokens of a run, as the state of the run counts them. */
@@ -594,7 +602,7 @@ export interface Run {
   workflow: string;
   definition: CID;
   status: Status;
-  driven?: boolean; // Whether a process drives the run; left out unless it is running, and where that is not known.
+  driven?: boolean; // Whether a process drives the run; left out unless it is running or queued, and where that is not known.
   idle?: Idle; // Where driven is false.
   foreign?: boolean; // It came from elsewhere (an archive, a clone, a copy of the store that was put back): it is not driven or answered before wf store adopt on that machine.
   reason: string;
@@ -617,6 +625,7 @@ export interface Run {
   timing: Timing;
   scripted_calls: number;
   waiting?: Array<Waiting>;
+  queue?: QueuePlace; // Of a queued run: what it waits behind.
   mend?: Mend; // Of a suspended run whose definition is wrong: how it goes on.
   leftovers?: Array<string>; // Joins of a finished run that still wait, and for which roles.
   info: RunInfo;
@@ -658,7 +667,7 @@ export interface RunRow {
   workflow: string;
   title: string;
   status: Status;
-  driven?: boolean; // Whether a process drives the run; left out unless it is running, and where that is not known.
+  driven?: boolean; // Whether a process drives the run; left out unless it is running or queued, and where that is not known.
   idle?: Idle; // Where driven is false.
   foreign?: boolean; // It came from elsewhere, and is not driven before wf store adopt on that machine.
   reason?: string;
@@ -674,6 +683,7 @@ export interface RunRow {
   request_id: string;
   parent: string | null; // RUN:STEP of which it is a sub-workflow.
   waiting: Array<Waiting>;
+  queue?: QueuePlace; // Of a queued run: what it waits behind.
   agent?: string; // That has the run.
 }
 
@@ -747,7 +757,7 @@ export interface Started {
 }
 
 /** The state of a run. */
-export type Status = "running" | "waiting" | "suspended" | "done" | "failed" | "cancelled";
+export type Status = "queued" | "running" | "waiting" | "suspended" | "done" | "failed" | "cancelled";
 
 /** What a command reads: the text, or, where File is set, that file. */
 export interface Stdin {
@@ -765,7 +775,7 @@ export interface Step {
   visit: number;
   item?: number;
   cid: CID | null; // Of its record; null until it has ended.
-  status: "ok" | "failed" | "skipped" | "running" | "waiting" | "parked" | "retrying"; // Ok, failed, skipped; running, waiting, parked, retrying.
+  status: "ok" | "failed" | "skipped" | "running" | "queued" | "waiting" | "parked" | "retrying"; // Ok, failed, skipped; running, queued, waiting, parked, retrying.
   began?: number; // Its first event.
   ended?: number; // Its last event; left out while it goes on.
   parents: Array<CID>;
@@ -785,6 +795,7 @@ export interface Step {
   held?: string; // Held says what keeps a visit back that runs, and waits for the limits of a provider.
   compactions?: Array<Compaction>; // In order; each took the place of what was read before it.
   corrections?: Array<string>; // Why answers did not fit the declared output, one for each that the model was sent.
+  queue?: QueuePlace; // Set while the step waits for a slot of the concurrency group of its role.
   cut_off?: boolean; // Set where the newest reply has as many tokens as it may have, and so no end.
 }
 
@@ -806,7 +817,7 @@ export interface StepView {
   visit: number;
   item?: number;
   cid: CID | null; // Of its record; null until it has ended.
-  status: "ok" | "failed" | "skipped" | "running" | "waiting" | "parked" | "retrying"; // Ok, failed, skipped; running, waiting, parked, retrying.
+  status: "ok" | "failed" | "skipped" | "running" | "queued" | "waiting" | "parked" | "retrying"; // Ok, failed, skipped; running, queued, waiting, parked, retrying.
   began?: number; // Its first event.
   ended?: number; // Its last event; left out while it goes on.
   parents: Array<CID>;
@@ -826,6 +837,7 @@ export interface StepView {
   held?: string; // Held says what keeps a visit back that runs, and waits for the limits of a provider.
   compactions?: Array<Compaction>; // In order; each took the place of what was read before it.
   corrections?: Array<string>; // Why answers did not fit the declared output, one for each that the model was sent.
+  queue?: QueuePlace; // Set while the step waits for a slot of the concurrency group of its role.
   cut_off?: boolean; // Set where the newest reply has as many tokens as it may have, and so no end.
 }
 

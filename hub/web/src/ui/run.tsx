@@ -143,7 +143,7 @@ function Head({run, title, act}: {run: Run; title: string; act: (d: Deed) => voi
       {may("run") ? (
         <div class="acts" role="group" aria-label="What to do with the run">
           {status === "suspended" || run.idle.value ? <button type="button" class="btn primary" onClick={() => act("resume")}>Resume…</button> : null}
-          {status === "running" ? <button type="button" class="btn" title="Stop what runs; the run can be resumed" onClick={() => api.suspend(run.id).then(() => tell("suspended"), fault)}>Suspend</button> : null}
+          {status === "running" || status === "queued" ? <button type="button" class="btn" title="Stop what runs; the run can be resumed" onClick={() => api.suspend(run.id).then(() => tell("suspended"), fault)}>Suspend</button> : null}
           {head.final ? null : <button type="button" class="btn" onClick={() => act("message")}>Message…</button>}
           <button type="button" class="btn" onClick={() => act("fork")} disabled={head.count === 0}>Fork…</button>
           {head.final ? null : <button type="button" class="btn danger" onClick={() => act("cancel")}>Cancel…</button>}

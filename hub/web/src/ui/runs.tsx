@@ -9,7 +9,7 @@ import {Ago, Empty, Status} from "./widgets.tsx";
 import {keyed, step} from "./keys.ts";
 import {Start} from "./start.tsx";
 
-const statuses = ["running", "waiting", "suspended", "done", "failed", "cancelled"];
+const statuses = ["queued", "running", "waiting", "suspended", "done", "failed", "cancelled"];
 
 export function Runs() {
   const [starting, setStarting] = useState(false);
@@ -118,7 +118,8 @@ function Table({rows}: {rows: RunRow[]}) {
 function Row({r, hub}: {r: RunRow; hub: boolean}) {
   const over = r.status === "done" || r.status === "failed" || r.status === "cancelled";
   const w = over ? undefined : r.waiting?.[0];
-  const ask = w ? (w.question ? `asks: “${headline(w.question, 90)}”` : `waits for a ${w.kind}`) : "";
+  const line = r.queue && `waits for the group ${r.queue.group}${r.queue.behind.length ? `, held by ${r.queue.behind.join(", ")}` : ""}${r.idle ? "; no process waits for its turn" : ""}`;
+  const ask = line ? headline(plain(line), 200) : w ? (w.question ? `asks: “${headline(w.question, 90)}”` : `waits for a ${w.kind}`) : "";
   const tags = r.tags ?? [];
   const none = r.usage.calls ? "" : " none"; // no model was asked
   return (
@@ -134,7 +135,7 @@ function Row({r, hub}: {r: RunRow; hub: boolean}) {
         </div>
         {ask ? <div class="ask">{ask}</div> : r.reason ? <div class={r.status === "failed" ? "worse" : "ask"}>{headline(r.reason, 120)}</div> : null}
       </td>
-      <td class="state"><Status of={r.idle ?? r.status} /></td>
+      <td class="state"><Status of={r.idle && r.idle !== "unattended" ? r.idle : r.status} /></td>
       <td data-label="Updated"><Ago at={r.updated} /></td>
       <td class="nowrap" data-label="Active">{span(r.active_ms)}</td>
       <td class="num" data-label="Steps">{r.steps}</td>

@@ -206,3 +206,18 @@ test("the server's word holds where events tell little of steps that are lacking
   s.apply(j[13]!);
   assert.deepEqual([...s.waiting.keys()], [], "an answer is one, whatever step asked");
 });
+
+test("a run and a step wait for a slot of a group", () => {
+  const said: Said[] = [
+    ["run_started"], ["queued", "", {group: "g", ticket: 2, behind: ["R1"]}], ["admitted", "", {group: "g", ticket: 2}],
+    ["step_started", "a#1", start("a")], ["group_waiting", "a#1", {group: "h", ticket: 1}], ["group_entered", "a#1", {group: "h", ticket: 1}],
+  ];
+  const j = journal(said);
+  assert.equal(fold(j, 2).status, "queued");
+  assert.equal(fold(j, 2).reason, "waits for the group g, behind run R1");
+  assert.equal(fold(j, 3).status, "running");
+  assert.equal(fold(j, 3).reason, "");
+  assert.equal(fold(j, 5).steps.get("a#1")?.status, "queued");
+  assert.equal(fold(j, 5).status, "running");
+  assert.equal(fold(j).steps.get("a#1")?.status, "running");
+});

@@ -1,0 +1,45 @@
+package render
+
+import (
+	"fmt"
+	"strings"
+
+	"wf/api"
+	"wf/protocol"
+)
+
+// Queued says what a run or a step waits for, by the place that it has; "" for none.
+func Queued(q *api.QueuePlace) string {
+	if q == nil {
+		return ""
+	}
+	text := waitsForGroup(q.Group, q.Behind)
+	if q.Ahead > 0 {
+		text += fmt.Sprintf(", %d ahead of it", q.Ahead)
+	}
+	return text
+}
+
+// mostBehind is how many of what holds a group are named.
+const mostBehind = 3
+
+// waitsForGroup names a group and what holds it.
+func waitsForGroup(group string, behind []string) string {
+	text := "waits for the group " + OneLine(group, 60)
+	if n := len(behind); n > mostBehind {
+		return text + ", held by " + strings.Join(behind[:mostBehind], ", ") + fmt.Sprintf(" and %d more", n-mostBehind)
+	}
+	if len(behind) > 0 {
+		text += ", held by " + strings.Join(behind, ", ")
+	}
+	return text
+}
+
+// queuedBehind tells of a run that is queued.
+func queuedBehind(d protocol.QueuedFor) string {
+	text := "queued for the group " + OneLine(d.Group, 60)
+	if len(d.Behind) > 0 {
+		text += " behind run " + string(d.Behind[len(d.Behind)-1])
+	}
+	return text
+}
