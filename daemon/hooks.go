@@ -107,8 +107,12 @@ func (d *Daemon) take(ctx context.Context, h *hook.Hook, file string, e hook.Eve
 	if !wanted {
 		return hook.Taken{}, nil
 	}
-	run, fresh, err := d.launch(ctx, f, inputs, request, protocol.Trigger{Kind: h.Kind, Name: h.Name, Delivery: e.Delivery})
-	if errors.Is(err, protocol.ErrInputs) {
+	caused, err := protocol.ParseCausedBy(e.Headers[protocol.CausedByHeader]) // where a notification of wf is the event, or began it
+	if err != nil {
+		return hook.Taken{}, unfit(err)
+	}
+	run, fresh, err := d.launch(ctx, f, inputs, engine.Launch{RequestID: request, CausedBy: caused, Trigger: &protocol.Trigger{Kind: h.Kind, Name: h.Name, Delivery: e.Delivery}})
+	if errors.Is(err, protocol.ErrInputs) || errors.Is(err, protocol.ErrCausedTooDeep) {
 		err = unfit(err)
 	}
 	return hook.Taken{Run: run, Fresh: fresh}, err

@@ -48,19 +48,19 @@ func (d *Daemon) Fire(ctx context.Context, x schedule.Firing) (protocol.RunID, b
 	if err := f.Scheduled(); err != nil {
 		return "", false, err // it was changed since it was listed
 	}
-	return d.launch(ctx, f, nil, x.RequestID, protocol.Trigger{Kind: protocol.TriggerSchedule, Name: f.Name, Delivery: x.Due.UTC().Format(time.RFC3339)})
+	return d.launch(ctx, f, nil, engine.Launch{RequestID: x.RequestID, Trigger: &protocol.Trigger{Kind: protocol.TriggerSchedule, Name: f.Name, Delivery: x.Due.UTC().Format(time.RFC3339)}})
 }
 
 // launch begins the run of a request that no client made; one that was begun before is given with fresh false, also
 // where it was deleted.
-func (d *Daemon) launch(ctx context.Context, f compose.Found, inputs map[string]any, request string, by protocol.Trigger) (protocol.RunID, bool, error) {
-	createdBy := "webhook"
-	if by.Kind == protocol.TriggerSchedule {
-		createdBy = "schedule"
+func (d *Daemon) launch(ctx context.Context, f compose.Found, inputs map[string]any, x engine.Launch) (protocol.RunID, bool, error) {
+	x.CreatedBy = "webhook"
+	if x.Trigger.Kind == protocol.TriggerSchedule {
+		x.CreatedBy = "schedule"
 	}
-	run, fresh, err := d.Service.Launch(ctx, f.Definition, inputs, engine.Launch{RequestID: request, CreatedBy: createdBy, Trigger: &by})
+	run, fresh, err := d.Service.Launch(ctx, f.Definition, inputs, x)
 	if errors.Is(err, protocol.ErrRunDeleted) {
-		return engine.RequestRun(request), false, nil
+		return engine.RequestRun(x.RequestID), false, nil
 	}
 	return run, fresh, err
 }

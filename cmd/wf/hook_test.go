@@ -121,6 +121,15 @@ func TestEventsOfAnotherServiceStartRuns(t *testing.T) {
 	if err != nil || old.status != 202 || old.ID == first.ID {
 		t.Errorf("the old secret: %+v, %v", old, err)
 	}
+	// What a notification of wf begins says so; the fourth in a row is refused.
+	if a := s.push(`{"ref":"caused"}`, "wf-caused-by: "+string(first.ID)+":5:3"); a.status != 202 {
+		t.Errorf("caused by a notification: %+v", a)
+	} else if c := s.awaitStatus(a.ID, protocol.Done).Info.CausedBy; c == nil || c.Run != first.ID || c.Depth != 3 {
+		t.Errorf("caused by %+v", c)
+	}
+	if a := s.push(`{"ref":"fourth"}`, "wf-caused-by: "+string(first.ID)+":5:4"); a.status != 422 {
+		t.Errorf("the fourth in a row: %+v", a)
+	}
 	began := len(s.runs())
 	for name, test := range map[string]struct {
 		body   string
@@ -177,6 +186,14 @@ func TestEventsOfAnotherServiceStartRuns(t *testing.T) {
 	// Whatever the client may do besides, a webhook needs a signature.
 	if status := s.call("POST", protocol.WebhookPath+"push", map[string]string{"ref": "main"}, nil); status != 401 {
 		t.Errorf("over the socket of the user: %d", status)
+	}
+	// An event whose run was deleted was started.
+	if out, err := wfIn(dir, "rm", string(first.ID), "--yes").CombinedOutput(); err != nil {
+		t.Fatalf("%s, %v", out, err)
+	}
+	began = len(s.runs())
+	if again := s.push(`{"ref":"main","n":3}`); again.status != 200 || again.Fresh || again.ID != first.ID || len(s.runs()) != began {
+		t.Errorf("behind its deletion: %+v", again)
 	}
 	list := s.workflows()
 	if w := list["push"]; w.Webhook != "/v1/hooks/push" || w.WebhookProblem != "" {
