@@ -183,7 +183,7 @@ func onKeys() []key {
 			doc:     "When wf serve starts the workflow: a cron expression in UTC, or the details. A workflow with a schedule can have no required inputs.",
 			example: `on: {schedule: "0 9 * * mon-fri"}`, field: "schedule.cron"},
 		{name: "webhook", shape: hook, unset: "no webhook",
-			doc:     "wf serve starts the workflow when another service sends a signed event to POST /v1/hooks/NAME, NAME being the name of the workflow. Every required input must stand under with.",
+			doc:     "Has wf serve start the workflow when another service sends a signed event to POST /v1/hooks/NAME, NAME being the name of the workflow. Every required input must stand under with.",
 			example: "secrets: [HOOK_KEY]\non: {webhook: {kind: github, secret: HOOK_KEY}}", field: "webhook.kind webhook.secrets"},
 	}
 }
