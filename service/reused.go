@@ -2,7 +2,6 @@ package service
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -34,7 +33,8 @@ func (l *Local) known(ctx context.Context, s api.Start) (run protocol.RunID, ok 
 }
 
 // Reused is nil if a run is what a request asks for, and else an error that wraps protocol.ErrRequestReused and names the
-// fields that differ. What the request leaves to configs, such as models, may have changed since, and is not compared.
+// fields that differ. What the request leaves to configs, such as models, may have changed since, and is not compared;
+// nor is what it leaves out of what people read of the run.
 func (l *Local) Reused(ctx context.Context, run protocol.RunID, s api.Start) error {
 	st, err := l.Engine.State(ctx, run)
 	if err != nil {
@@ -51,13 +51,13 @@ func (l *Local) Reused(ctx context.Context, run protocol.RunID, s api.Start) err
 		name string
 		same bool
 	}{
-		{"title", d.Title == hide(cmp.Or(s.Title, w.Name))},
-		{"description", sameText(d.Description, hide(cmp.Or(s.Description, w.Description)))},
-		{"type", d.Type == s.Type},
-		{"scope", d.Scope == s.Scope},
-		{"tags", slices.Equal(d.Tags, s.Tags)},
+		{"title", s.Title == "" || d.Title == hide(s.Title)},
+		{"description", s.Description == "" || sameText(d.Description, hide(s.Description))},
+		{"type", s.Type == "" || d.Type == s.Type},
+		{"scope", s.Scope == "" || d.Scope == s.Scope},
+		{"tags", len(s.Tags) == 0 || slices.Equal(d.Tags, s.Tags)},
 		{"created_by", s.CreatedBy == "" || d.CreatedBy == s.CreatedBy},
-		{"target_user", d.TargetUser == s.TargetUser},
+		{"target_user", s.TargetUser == "" || d.TargetUser == s.TargetUser},
 		{"models", modelsAre(d.Models, s.Models)},
 		{"context", string(d.Context) == s.Context},
 		{"allow_secret_inputs", slices.Equal(d.AllowSecretInputs, s.AllowSecretInputs)},

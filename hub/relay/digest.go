@@ -50,6 +50,10 @@ func canonical(v json.RawMessage) string {
 	return string(v)
 }
 
+// forPeople are the fields that tell people of a run and change nothing of what it does: one that is left out when a
+// request is sent again makes no other request of it.
+var forPeople = map[string]bool{"title": true, "description": true, "type": true, "scope": true, "tags": true, "created_by": true, "target_user": true}
+
 // same is nil for the submission that a job came from, as far as its digests tell; else an error that wraps
 // protocol.ErrRequestReused and names what differs.
 func (x *submission) same(e queue.Entry) error {
@@ -69,7 +73,7 @@ func (x *submission) same(e queue.Entry) error {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(e.Digest)) {
-		if _, has := x.digest[name]; has {
+		if _, has := x.digest[name]; has || forPeople[name] {
 			continue
 		}
 		if strings.HasPrefix(name, "inputs.") {

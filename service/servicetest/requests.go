@@ -56,10 +56,15 @@ func requests(t *testing.T, suite Suite) {
 	if again, fresh, err := s.Start(t.Context(), of(` "rails"`)); err != nil || fresh || again != run {
 		t.Errorf("sent again: %s, %v, %v, want %s", again, fresh, err, run)
 	}
+	untitled := of(`"rails"`)
+	untitled.Title = "" // what only people read may be left out
+	if again, fresh, err := s.Start(t.Context(), untitled); err != nil || fresh || again != run {
+		t.Errorf("sent again without its title: %s, %v, %v, want %s", again, fresh, err, run)
+	}
 	for differs, change := range map[string]func(*api.Start){
 		"inputs.topic": func(x *api.Start) { x.Inputs["topic"] = json.RawMessage(`"roads"`) },
 		"workflow":     func(x *api.Start) { x.Workflow = "other" },
-		"title":        func(x *api.Start) { x.Title = "" },
+		"title":        func(x *api.Start) { x.Title = "another" },
 		"tags":         func(x *api.Start) { x.Tags = []string{"new"} },
 	} {
 		other := of(`"rails"`)
