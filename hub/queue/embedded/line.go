@@ -199,8 +199,7 @@ func (q *Queue) changed() {
 	q.arm()
 }
 
-// arm sets the timer to the next time at which a lease lapses, a delay is over or a box is too old. It needs no
-// lock before the queue is handed out.
+// arm sets the timer to the next time at which a lease lapses, a delay is over or a box is too old.
 func (q *Queue) arm() {
 	if q.timer != nil {
 		q.timer.Stop()

@@ -79,7 +79,9 @@ func Open(path string) (*Store, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("hub data %s: %w: %w", path, err, protocol.ErrStore), s.db.Close())
 	}
+	s.Queue.mu.Lock() // its timer may fire at once
 	s.Queue.arm()
+	s.Queue.mu.Unlock()
 	return s, nil
 }
 
