@@ -48,19 +48,20 @@ func (h *Hub) submit(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), h.Holding)
+	// It bounds what is waited for, not what is stored: that takes as long as the disk does.
+	holding, cancel := context.WithTimeout(r.Context(), h.Holding)
 	defer cancel()
 	if !x.fresh {
 		// The run may have been begun by a worker that is not back yet.
-		if done, err := h.known(w, ctx, x); done || err != nil {
+		if done, err := h.known(w, r.Context(), holding, x); done || err != nil {
 			return err
 		}
 	}
-	first, err := h.enqueue(ctx, x)
+	first, err := h.enqueue(r.Context(), holding, x)
 	if err != nil {
 		return err
 	}
-	e, err := h.Queue.Await(ctx, x.job.ID)
+	e, err := h.Queue.Await(holding, x.job.ID)
 	if err != nil && r.Context().Err() == nil && errors.Is(err, context.DeadlineExceeded) {
 		if e, err = h.Queue.Find(r.Context(), x.job.ID); err != nil {
 			return err
@@ -112,8 +113,8 @@ func (h *Hub) readSubmission(r *http.Request) (*submission, error) {
 }
 
 // enqueue makes a job durable, sealed to the workers that have its workflow. first is false for one that was there.
-func (h *Hub) enqueue(ctx context.Context, x *submission) (first bool, err error) {
-	workers, err := h.having(ctx, x.job.Workflow)
+func (h *Hub) enqueue(ctx, holding context.Context, x *submission) (first bool, err error) {
+	workers, err := h.having(ctx, holding, x.job.Workflow)
 	if err != nil {
 		return false, err
 	}
@@ -142,7 +143,7 @@ func (h *Hub) enqueue(ctx context.Context, x *submission) (first bool, err error
 
 // having are the workers that have said that they can start a workflow, also those that are away. In the grace period
 // others may be on the way.
-func (h *Hub) having(ctx context.Context, workflow string) (fit []queue.Worker, err error) {
+func (h *Hub) having(ctx, holding context.Context, workflow string) (fit []queue.Worker, err error) {
 	for {
 		over, woken := !h.inGracePeriod(), h.woken()
 		all, err := h.Registry.List(ctx)
@@ -163,7 +164,7 @@ func (h *Hub) having(ctx context.Context, workflow string) (fit []queue.Worker, 
 		select {
 		case <-h.graceOver:
 		case <-woken:
-		case <-ctx.Done():
+		case <-holding.Done():
 			return nil, errJustStarted
 		}
 	}
@@ -172,7 +173,7 @@ func (h *Hub) having(ctx context.Context, workflow string) (fit []queue.Worker, 
 var errJustStarted = fmt.Errorf("the hub has just started, and waits for its workers: %w", protocol.ErrWorkerAway)
 
 // known answers a submission if its run has begun, as soon as the hub can tell.
-func (h *Hub) known(w http.ResponseWriter, ctx context.Context, x *submission) (bool, error) {
+func (h *Hub) known(w http.ResponseWriter, ctx, holding context.Context, x *submission) (bool, error) {
 	for {
 		graceOver, changed := !h.inGracePeriod(), h.woken()
 		e, err := h.Queue.Find(ctx, x.job.ID)
@@ -203,7 +204,7 @@ func (h *Hub) known(w http.ResponseWriter, ctx context.Context, x *submission) (
 		select {
 		case <-h.graceOver:
 		case <-changed:
-		case <-ctx.Done():
+		case <-holding.Done():
 			return false, errJustStarted
 		}
 	}
@@ -216,6 +217,8 @@ func (h *Hub) again(w http.ResponseWriter, ctx context.Context, x *submission, e
 	if e.Digest != nil && different == nil {
 		return h.concluded(w, e, false)
 	}
+	ctx, cancel := context.WithTimeout(ctx, LongestWait)
+	defer cancel()
 	if l := h.link(e.Worker); l != nil && l.has(ctx, "/v1/runs/"+escape(string(e.Run))) {
 		a, err := l.postPlain(ctx, x)
 		if err == nil && a.status/100 == 2 {
