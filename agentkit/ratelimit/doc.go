@@ -5,7 +5,7 @@
 //	         ▲             │ no
 //	         └──── wait ◄──┘      longer than HoldAfter: the Watcher of the call is told
 //
-// An account is a key at a base URL, known by its Fingerprint. Its ledger is one file, which whoever asks locks
+// An account is a key at a base URL, known by its Fingerprint. Its ledger is one file, which a process that asks locks
 // (flock) for some microseconds, reads, and writes again: what was sent in the last window, the processes that
 // wait, in their order, and how many calls each has in flight. Beside it each process keeps a file of its own
 // locked, and the kernel frees that lock when the process ends, however it ends: its place in the queue and its

@@ -24,7 +24,7 @@ func NewMeter(r *metrics.Registry, log *slog.Logger) *Meter {
 	return &Meter{log: log,
 		requests: r.Counter("wf_http_requests_total", "Requests that were let in, by the kind of their path and their status; streams when they end.", class, metrics.Label{Name: "status"}),
 		seconds:  r.Histogram("wf_http_request_seconds", "Time that answers took, by the kind of their path; without streams.", metrics.Seconds, class),
-		open:     r.Gauge("wf_http_open", "Requests that are being answered, by the kind of their path; streams are open as long as somebody reads.", class),
+		open:     r.Gauge("wf_http_open", "Requests that are being answered, by the kind of their path; streams are open as long as their client reads.", class),
 		refused:  r.Counter("wf_http_refused_total", "Requests that were refused before they reached the API, by the code of the error.", class),
 	}
 }

@@ -289,7 +289,7 @@ func (s *State) waits(run protocol.RunID) int {
 	return 0
 }
 
-// IDOf is the id of a notification: the same for the same event of a run at the same sink, whoever makes it and
+// IDOf is the id of a notification: the same for the same event of a run at the same sink, in whichever process and
 // however often.
 func IDOf(origin, sink string, run protocol.RunID, event protocol.Link) string {
 	sum := sha256.Sum256([]byte(strings.Join([]string{origin, sink, string(run), event.String()}, "\x00")))
