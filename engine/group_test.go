@@ -137,13 +137,51 @@ func (g *groupBench) goOn(id protocol.RunID) *driven {
 // until waits for a status of a run.
 func (g *groupBench) until(id protocol.RunID, want protocol.RunStatus) *api.Run {
 	g.t.Helper()
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
-		v := g.view(id)
-		if v.Status == want {
-			return v
+	var v *api.Run
+	g.await(func() bool { v = g.view(id); return v.Status == want }, func() string {
+		return fmt.Sprintf("run %s is %s (%s), not %s", id, v.Status, v.Reason, want)
+	})
+	return v
+}
+
+// await looks at the store behind each commit until something is so; else is said of what is not so.
+func (g *groupBench) await(so func() bool, otherwise func() string) {
+	g.t.Helper()
+	ctx, stop := context.WithTimeout(context.Background(), time.Minute)
+	defer stop()
+	for {
+		since, err := g.e.Store.Changes(ctx)
+		if err != nil {
+			g.t.Fatal(err)
 		}
-		if time.Now().After(deadline) {
-			g.t.Fatalf("run %s is %s (%s), not %s", id, v.Status, v.Reason, want)
+		if so() {
+			return
+		}
+		if _, err := g.e.Store.AwaitChange(ctx, since); err != nil {
+			g.t.Fatal(otherwise(), err)
+		}
+	}
+}
+
+// goOnInLine is goOn for a queued run; it returns when the process has the lock of the run, behind which it waits for its
+// turn. A lock is no commit, so this looks again and again.
+func (g *groupBench) goOnInLine(id protocol.RunID) *driven {
+	g.t.Helper()
+	d := g.goOn(id)
+	again := time.NewTicker(time.Millisecond)
+	defer again.Stop()
+	for {
+		driving, err := g.e.Store.Driven(id)
+		if err != nil {
+			g.t.Fatal(err)
+		}
+		if driving {
+			return d
+		}
+		select {
+		case <-again.C:
+		case <-d.over:
+			g.t.Fatalf("the process of run %s has ended", id)
 		}
 	}
 }
@@ -386,8 +424,7 @@ func TestO03bTheWaitForATurnEnds(t *testing.T) {
 		want  protocol.RunStatus
 	}{{errors.New("interrupt"), protocol.Suspended}, {protocol.ErrServeStopped, protocol.Queued}} {
 		id := g.mustBegin(deployYAML, nil)
-		d := g.goOn(id)
-		time.Sleep(20 * time.Millisecond) // so that it waits in most runs of the test; it holds either way
+		d := g.goOnInLine(id)
 		d.stop(c.cause)
 		<-d.over
 		if v := g.view(id); v.Status != c.want {
@@ -539,12 +576,7 @@ func TestO03bAnAttemptGivesItsSlotBack(t *testing.T) {
 	g.c.next(t)
 	p := g.other()
 	w := p.goOn(waits)
-	for {
-		if _, queue := g.group("gpu"); len(queue) == 1 {
-			break
-		}
-		time.Sleep(time.Millisecond)
-	}
+	g.await(func() bool { _, queue := g.group("gpu"); return len(queue) == 1 }, func() string { return "no attempt waits" })
 	w.stop(errors.New("interrupt"))
 	<-w.over
 	g.wantGroup("gpu", []string{act(holder)}, nil)
@@ -648,11 +680,7 @@ func BenchmarkO03bATurn(b *testing.B) {
 			var waited time.Duration
 			b.ResetTimer()
 			for _, next := range ids[1:] {
-				n := g.other().goOn(next)
-				for driven := false; !driven; {
-					driven, _ = g.e.Store.Driven(next)
-				}
-				time.Sleep(50 * time.Millisecond) // it waits
+				n := g.other().goOnInLine(next)
 				name := ids[0]
 				ended := time.Now()
 				g.c.letGo(act(name))
