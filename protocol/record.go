@@ -17,6 +17,8 @@ const (
 	KindChunks     = "chunks"
 	KindGroup      = "group"
 	KindArchive    = "archive"
+	KindTree       = "tree"
+	KindFile       = "file"
 )
 
 // RecordVersion is the "v" of every record written by this binary.
