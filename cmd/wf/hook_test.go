@@ -162,7 +162,7 @@ func TestEventsOfAnotherServiceStartRuns(t *testing.T) {
 	if log := s.err.String(); strings.Contains(log, hookKey) || !strings.Contains(log, "the webhook waits for trust") || !strings.Contains(log, "the secret of the webhook is not set") {
 		t.Error("the log holds a secret, or does not say why a webhook is not served")
 	}
-	// A form is how GitHub sends JSON unless it is told otherwise.
+	// A form is how GitHub sends JSON unless its settings say otherwise.
 	if a := s.push("payload=%7B%22ref%22%3A%22form%22%7D", "Content-Type: application/x-www-form-urlencoded"); a.status != 202 || string(s.awaitStatus(a.ID, protocol.Done).Info.Inputs) != `{"n":1,"ref":"form"}` {
 		t.Errorf("a form: %+v", a)
 	}
