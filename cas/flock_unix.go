@@ -36,8 +36,13 @@ func lockWait(f *os.File, exclusive bool) error {
 }
 
 // tryLock locks f exclusively if no other descriptor has it locked.
-func tryLock(f *os.File) (bool, error) {
-	switch err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); {
+func tryLock(f *os.File) (bool, error) { return tryFlock(f, unix.LOCK_EX) }
+
+// tryShare locks f beside others that share it, if no descriptor has it locked exclusively.
+func tryShare(f *os.File) (bool, error) { return tryFlock(f, unix.LOCK_SH) }
+
+func tryFlock(f *os.File, how int) (bool, error) {
+	switch err := unix.Flock(int(f.Fd()), how|unix.LOCK_NB); {
 	case err == nil:
 		return true, nil
 	case errors.Is(err, unix.EWOULDBLOCK):

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"wf/files"
@@ -53,7 +54,7 @@ type GCReport struct {
 // much is, or the index is wrong, a new store.db without them replaces the old one by a rename; blob files
 // go after the packs that named them.
 //
-// A caller that stores blocks in one commit and names them in a later one relies on the grace period.
+// A caller that stores blocks in one commit and names them in a later one relies on the grace period, or on Hold.
 func GC(ctx context.Context, s *Store, o GCOptions) (r GCReport, err error) {
 	defer func() {
 		if err != nil {
@@ -108,6 +109,36 @@ func fileSize(s *Store) int64 {
 	return fi.Size()
 }
 
+// Hold keeps collections away until release is called: what is stored meanwhile stays, although nothing leads to
+// it yet. It waits for one that is under way.
+func (s *Store) Hold(ctx context.Context) (release func(), err error) {
+	dir := filepath.Join(s.Dir(), dirRuns)
+	if err := files.MakeDir(dir); err != nil {
+		return nil, classify(err)
+	}
+	f, err := openLock(filepath.Join(dir, ".gc"), false)
+	if err != nil {
+		return nil, classify(err)
+	}
+	for {
+		free, err := tryShare(f)
+		if free && err == nil {
+			return sync.OnceFunc(func() { _ = f.Close() }), nil // frees the lock; nothing was written
+		}
+		if err != nil {
+			return nil, errors.Join(classify(err), f.Close())
+		}
+		select {
+		case <-ctx.Done():
+			return nil, errors.Join(context.Cause(ctx), f.Close())
+		case <-time.After(holdEvery):
+		}
+	}
+}
+
+// holdEvery is how often Hold looks whether a collection is over.
+const holdEvery = 50 * time.Millisecond
+
 // lockGC keeps collections apart from each other and from imports: no head reaches the blocks of
 // an import until its end.
 func lockGC(s *Store, exclusive bool) (func(), error) {
@@ -126,7 +157,7 @@ func lockGC(s *Store, exclusive bool) (func(), error) {
 		err = lockWait(f, false)
 	}
 	if err == nil && !free {
-		err = fmt.Errorf("an import, a backup or another gc is under way: %w", protocol.ErrBusy)
+		err = fmt.Errorf("an import, a backup, another gc or a step that stores large artifacts is under way: %w", protocol.ErrBusy)
 	}
 	if err != nil {
 		return nil, errors.Join(classify(err), f.Close())

@@ -97,6 +97,8 @@ type StepRecord struct {
 	Data       Link       `cbor:"data" json:"data"`             // raw: canonical JSON object, or null
 	Status     StepStatus `cbor:"status" json:"status"`
 	Error      Link       `cbor:"error" json:"error"` // raw: canonical JSON ErrorInfo, or null
+	// Artifacts is the tree of the files that the role says are kept; missing where there are none.
+	Artifacts Link `cbor:"artifacts,omitempty,omitzero" json:"artifacts,omitzero"`
 }
 
 // Compaction replaces the older part of a conversation: render Summary, then the visits
