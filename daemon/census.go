@@ -218,7 +218,7 @@ func (c *census) register(m *meters) {
 	m.GaugeFunc("wf_run_unmoved_seconds", "How long ago the run had its last event that moved least lately of all of a status.", func(emit func(float64, ...string)) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		for _, x := range []protocol.RunStatus{protocol.Running, protocol.Waiting, protocol.Suspended} {
+		for _, x := range []protocol.RunStatus{protocol.Queued, protocol.Running, protocol.Waiting, protocol.Suspended} {
 			if at, ok := c.oldest[x]; ok {
 				emit(max(0, time.Since(time.UnixMicro(at)).Seconds()), string(x))
 			}

@@ -32,17 +32,17 @@ import (
 // the daemon of the hour.
 type day struct {
 	*served
-	t        *testing.T
-	dir      string
-	length   dayLength
-	page     string // docs/operate.md
-	env      []string
-	began    time.Time
-	provider *provider
-	receiver *receiver
-	tokens   map[string]string // by name
-	missed   time.Time
-	nightly  protocol.RunID
+	t                                            *testing.T
+	dir                                          string
+	length                                       dayLength
+	page                                         string // docs/operate.md
+	env                                          []string
+	began                                        time.Time
+	provider                                     *provider
+	receiver                                     *receiver
+	tokens                                       map[string]string // by name
+	missed                                       time.Time
+	nightly, review, v1, v2, v3, v4, check, mend protocol.RunID
 }
 
 // say writes a line of the diary.
