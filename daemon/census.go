@@ -21,8 +21,8 @@ import (
 //	heads that moved, now and then ─► look ─► counts ─► metrics
 //
 // Reading the counts folds nothing. To bring them up to date a run is folded only where its head moved, this process
-// does not drive it and did not read it anyway. A run that is driven here counts as running, also while it waits
-// for a timer of the next minute. Runs of sub-workflows are parts of others and do not count.
+// does not drive it and did not read it anyway, or it was queued. A run that is driven here counts as running, also while
+// it waits for a timer of the next minute. Runs of sub-workflows are parts of others and do not count.
 type census struct {
 	s      *cas.Store
 	fold   func(context.Context, protocol.RunID) (*rules.State, error)
@@ -179,7 +179,7 @@ func (c *census) recount(ctx context.Context) error {
 
 // standing finds out where a run stands that moved to h; old is where it stood.
 func (c *census) standing(ctx context.Context, run protocol.RunID, h cas.Head, old standing) (standing, error) {
-	if old.workflow != "" && c.drives(run) {
+	if old.workflow != "" && old.status != protocol.Queued && c.drives(run) {
 		old.seq, old.status, old.moved = h.Seq, protocol.Running, h.TS
 		return old, nil
 	}

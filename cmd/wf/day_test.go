@@ -360,7 +360,7 @@ func (d *day) afternoon() {
 	if v := d.awaitStatus(d.mend, protocol.Done); string(v.Outputs) != `{"cause":"the disk"}` || v.Info.CausedBy == nil || v.Info.CausedBy.Run != d.check {
 		d.t.Errorf("%s %+v", v.Outputs, v.Info.CausedBy)
 	}
-	d.settle(d.review)
+	d.until(d.review, func(v *api.Run) bool { return v.Status != protocol.Running })
 	if d.length.files > 60 {
 		d.measures(map[string]float64{"wf_held_total{requests}": 1, "wf_attempts_failed_total{rate_limit}": 0, "wf_limits_reached_total{duration}": 0})
 	}
@@ -369,8 +369,8 @@ func (d *day) afternoon() {
 	}
 }
 
-// settle waits until a run no longer runs, for as long as limits may hold it.
-func (d *day) settle(run protocol.RunID) {
+// until waits for a run as long as limits may hold it.
+func (d *day) until(run protocol.RunID, is func(*api.Run) bool) {
 	d.t.Helper()
 	ctx, stop := context.WithTimeout(d.t.Context(), 10*time.Minute)
 	defer stop()
@@ -379,11 +379,12 @@ func (d *day) settle(run protocol.RunID) {
 		if err != nil {
 			d.t.Fatal(err)
 		}
-		if d.view(run).Status != protocol.Running {
+		v := d.view(run)
+		if is(v) {
 			return
 		}
 		if _, err := d.store.AwaitChange(ctx, since); err != nil {
-			d.t.Fatal(err)
+			d.t.Fatalf("run %s is %s (%s): %v", run, v.Status, v.Reason, err)
 		}
 	}
 }
@@ -506,5 +507,5 @@ func (d *day) applied() map[string]int {
 // reviewed waits until so many files are.
 func (d *day) reviewed(n int) {
 	d.t.Helper()
-	d.await(d.review, fmt.Sprint(n, " files reviewed"), func(v *api.Run) bool { return steps(v, "review") == n })
+	d.until(d.review, func(v *api.Run) bool { return steps(v, "review") == n })
 }
