@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/json"
@@ -97,10 +98,13 @@ func failureOf(answer *http.Response) error {
 	if answer.StatusCode < 400 && answer.StatusCode != http.StatusSwitchingProtocols && answer.StatusCode/100 == 2 {
 		return nil
 	}
-	var f struct{ Schema, Code, Message, Fix string }
+	var f struct {
+		Schema, Code, Message, Fix string
+		Hint                       *string // servers before this field have advice for terminals in Fix
+	}
 	body, err := io.ReadAll(io.LimitReader(answer.Body, maxFailure))
 	if json.Unmarshal(body, &f) == nil && f.Schema == "wf.error/v1" && f.Code != "" {
-		return &protocol.Error{Code: f.Code, Message: f.Message, Hint: f.Fix}
+		return &protocol.Error{Code: f.Code, Message: f.Message, Hint: *cmp.Or(f.Hint, &f.Fix)}
 	}
 	return errors.Join(&protocol.Error{Code: "bad_answer", Message: "the server answered " + answer.Status + ", and not as wf does",
 		Hint: "is the address right?"}, err)
