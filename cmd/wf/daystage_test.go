@@ -381,17 +381,22 @@ func (k *receiver) all() []heard {
 // notified waits for a notification of a run.
 func (d *day) notified(run protocol.RunID, on protocol.Moment) heard {
 	d.t.Helper()
+	return d.hears(fmt.Sprintf("%s of run %s", on, run), func(m heard) bool { return m.Run == run && m.On == on })
+}
+
+// hears waits for a notification.
+func (d *day) hears(what string, is func(heard) bool) heard {
+	d.t.Helper()
 	late := time.After(time.Minute)
 	for {
-		for _, m := range d.receiver.all() {
-			if m.Run == run && m.On == on {
-				return m
-			}
+		all := d.receiver.all()
+		if i := slices.IndexFunc(all, is); i >= 0 {
+			return all[i]
 		}
 		select {
 		case <-d.receiver.changed:
 		case <-late:
-			d.t.Fatalf("there is no notification %s of run %s", on, run)
+			d.t.Fatalf("there is no notification %s", what)
 		}
 	}
 }
