@@ -32,7 +32,7 @@ type Move struct {
 	Events []EventRef
 	Note   string // for the reflog
 	TS     int64  // unix µs; 0 is now
-	// Base is the run that a new fork shares the events up to Events[0].Seq−1 with.
+	// Base is the run that a new fork shares the events up to Events[0].Seq−1 with; it must be there.
 	Base protocol.RunID
 }
 
@@ -285,6 +285,9 @@ func (s *Store) apply(tx *bolt.Tx, lk *lookup, r *request) error {
 			r.err = fmt.Errorf("commit to %s: its head is %s, not %s: %w", m.Name, orNone(h.Link), orNone(m.Old), protocol.ErrHeadMoved)
 			return nil
 		}
+		if r.err = s.forkable(tx, m); r.err != nil {
+			return nil
+		}
 		heads[i] = h
 	}
 	if r.err = s.deletable(tx, r.deletes); r.err != nil {
@@ -317,6 +320,19 @@ func (s *Store) apply(tx *bolt.Tx, lk *lookup, r *request) error {
 		}
 	}
 	return nil
+}
+
+// forkable refuses a fork of a run that was deleted since it was read: a collection may have removed its events.
+func (s *Store) forkable(tx *bolt.Tx, m Move) error {
+	if m.Base == "" {
+		return nil
+	}
+	base := protocol.RunHead(m.Base)
+	h, err := s.readHead(tx, base)
+	if err == nil && !h.Link.Defined() {
+		err = s.absent(tx, base)
+	}
+	return err
 }
 
 func orNone(l protocol.Link) string {
