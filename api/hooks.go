@@ -22,14 +22,16 @@ type Hook struct {
 
 // Delivery is a notification that was not delivered yet.
 type Delivery struct {
-	ID       string          `json:"id"`
-	Run      protocol.RunID  `json:"run"`
-	Seq      protocol.Seq    `json:"seq"` // of the event that it is about
-	Step     string          `json:"step,omitempty"`
-	On       protocol.Moment `json:"on"`
-	Due      Time            `json:"due"`
-	Dead     bool            `json:"dead"`
-	Attempts int             `json:"attempts"` // that did not work
-	Next     *Time           `json:"next"`     // when it is attempted again; null is at once, or never
-	Error    string          `json:"error,omitempty"`
+	ID        string          `json:"id"`
+	Run       protocol.RunID  `json:"run"`
+	Seq       protocol.Seq    `json:"seq"` // of the event that it is about
+	Step      string          `json:"step,omitempty"`
+	On        protocol.Moment `json:"on"`
+	Reminder  int             `json:"reminder,omitempty"`  // of waiting: n of the n-th reminder of a question
+	Escalated int             `json:"escalated,omitempty"` // of waiting: n where a question was put to further people for the n-th time
+	Due       Time            `json:"due"`
+	Dead      bool            `json:"dead"`
+	Attempts  int             `json:"attempts"` // that did not work
+	Next      *Time           `json:"next"`     // when it is attempted again; null is at once, or never
+	Error     string          `json:"error,omitempty"`
 }

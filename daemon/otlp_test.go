@@ -12,12 +12,12 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"wf/api"
 	"wf/daemon"
+	"wf/files/filestest"
 	"wf/protocol"
 )
 
@@ -146,13 +146,16 @@ func TestTracesAreSentAsRunsEnd(t *testing.T) {
 	var first, second, third string
 	session(to.URL, func(start func() protocol.RunID) {
 		sent := filepath.Join(s.Dir(), daemon.Dir)
-		for begun := false; !begun; { // what had ended is noted
+		err := filestest.Await(t.Context(), sent, func() (begun bool) { // what had ended is noted
 			names, _ := filepath.Glob(filepath.Join(sent, "otlp-*.jsonl"))
 			for _, name := range names {
 				b, err := os.ReadFile(name)
 				begun = err == nil && strings.Contains(string(b), "wf.otlp/v1")
 			}
-			time.Sleep(time.Millisecond)
+			return begun
+		})
+		if err != nil {
+			t.Fatal(err)
 		}
 		first = string(start())
 		c.await(t, first)

@@ -150,7 +150,7 @@ func (p subflow) waits(ctx context.Context, child protocol.RunID, s *rules.State
 	}
 	slices.Sort(remind)
 	err = emit(ctx, protocol.WaitingFor{Kind: w.Kind, Question: protocol.NewText(question), Choices: w.Choices, Form: protocol.NewText(form), Due: w.Due, Shown: w.Shown,
-		Remind: slices.Compact(remind), Assignees: w.Assignees})
+		Remind: slices.Compact(remind), Assignees: w.Assignees, Reminded: w.Reminded, Escalated: w.Escalated})
 	if err != nil {
 		return err
 	}

@@ -344,6 +344,10 @@ type WaitingFor struct {
 	// are authenticated; none is everybody.
 	Remind    []int64  `cbor:"remind,omitempty" json:"remind,omitempty"`
 	Assignees []string `cbor:"assignees,omitempty" json:"assignees,omitempty"`
+	// Reminded and Escalated are of a question of a sub-workflow, whose run has the timers: how many of its reminders
+	// are over, and how often it was put to further people, by the time this visit repeats it.
+	Reminded  int `cbor:"reminded,omitempty" json:"reminded,omitempty"`
+	Escalated int `cbor:"escalated,omitempty" json:"escalated,omitempty"`
 }
 
 // Reminded is a reminder of a question that waits still: the n-th, those before it that were missed included.

@@ -33,7 +33,7 @@ type Moment string
 
 // The moments.
 const (
-	OnWaiting Moment = "waiting" // a person is asked: a question, an approval
+	OnWaiting Moment = "waiting" // a person is asked, reminded, or asked in the place of others: a question, an approval
 	OnFailed  Moment = "failed"  // the run failed, or stopped by an error until a person helps
 	OnDone    Moment = "done"
 	OnLimit   Moment = "limit" // a limit was reached
@@ -182,6 +182,16 @@ type DeliveryDue struct {
 	Event string `cbor:"event" json:"event"` // its CID as text: no link, since it keeps no run alive
 	On    Moment `cbor:"on" json:"on"`
 	Step  string `cbor:"step,omitempty" json:"step,omitempty"`
+	// Of OnWaiting: Reminder is n where it is the n-th reminder of the question, Escalated is n where the question was
+	// put to further people for the n-th time. Both are 0 where it is asked.
+	Reminder  int `cbor:"reminder,omitempty" json:"reminder,omitempty"`
+	Escalated int `cbor:"escalated,omitempty" json:"escalated,omitempty"`
+}
+
+// Overtakes reports whether a notification takes the place of an earlier one of the same run that was not delivered:
+// a question is called to mind once, however many reminders were missed.
+func (d DeliveryDue) Overtakes(earlier DeliveryDue) bool {
+	return d.Step == earlier.Step && (d.Escalated > 0 && earlier.Reminder+earlier.Escalated > 0 || d.Reminder > 0 && earlier.Reminder > 0)
 }
 
 // Delivered is a notification that the receiver has taken.

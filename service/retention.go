@@ -22,13 +22,17 @@ type Expired struct {
 	Why string
 }
 
-// Expired lists what the user's config deletes at a time, the oldest last. Without retention: there it is nothing.
+// Expired lists what the user's config deletes at a time, the oldest last. Without retention: there it is nothing. In a
+// store that is held the error wraps protocol.ErrHeld.
 func (l *Local) Expired(ctx context.Context, now time.Time) ([]Expired, error) {
 	c, err := l.Config()
 	if err != nil || c.Retention == nil {
 		return nil, err
 	}
 	if err := l.mayRetain(); err != nil {
+		return nil, err
+	}
+	if err := l.Store.MayGoOn(ctx); err != nil { // what was put back from a backup is looked at first
 		return nil, err
 	}
 	rows, _, err := query.Runs(ctx, l.Engine, api.Query{}) // a run that cannot be read stays
@@ -57,7 +61,7 @@ func (l *Local) mayRetain() error {
 func expired(r config.Retention, rows []api.Row, now time.Time) (out []Expired, err error) {
 	ended := map[string]int{} // of each workflow
 	for _, row := range rows {
-		if !row.Status.Final() {
+		if !row.Status.Final() || row.Parent != nil { // one of a sub-workflow goes with its root
 			continue
 		}
 		ended[row.Workflow]++
@@ -67,7 +71,7 @@ func expired(r config.Retention, rows []api.Row, now time.Time) (out []Expired, 
 		}
 		after := r.After(string(row.Status))
 		driven := row.Driven != nil && *row.Driven
-		if after == 0 || now.Sub(moved) < after || ended[row.Workflow] <= r.KeepLast || driven || row.Parent != nil || slices.Contains(row.Tags, config.Keep) {
+		if after == 0 || now.Sub(moved) < after || ended[row.Workflow] <= r.KeepLast || driven || slices.Contains(row.Tags, config.Keep) {
 			continue
 		}
 		out = append(out, Expired{row.ID, "retention: " + string(row.Status) + " for more than " + written(after)})

@@ -27,6 +27,7 @@ func TestRetentionDeletesWhatHasEndedLongAgoAndNothingElse(t *testing.T) {
 		row("kept", protocol.Done, 40*day, func(r *api.Row) { r.Tags = []string{"x", config.Keep} }),
 		row("driven", protocol.Done, 40*day, func(r *api.Row) { r.Driven = new(true) }),
 		row("child", protocol.Done, 40*day, func(r *api.Row) { r.Parent = new("old:a#1") }),
+		row("another child", protocol.Done, 40*day, func(r *api.Row) { r.Parent = new("old:a#2") }),
 		row("failed", protocol.Failed, 40*day),
 		row("waits", protocol.Waiting, 400*day),
 		row("suspended", protocol.Suspended, 400*day),
@@ -45,6 +46,7 @@ func TestRetentionDeletesWhatHasEndedLongAgoAndNothingElse(t *testing.T) {
 		{"done", config.Retention{Done: config.Age(30 * day)}, []protocol.RunID{"old", "other"}},
 		{"done and failed", config.Retention{Done: config.Age(30 * day), Failed: config.Age(90 * day)}, []protocol.RunID{"old", "other", "failed long ago"}},
 		{"the newest of each workflow stay", config.Retention{Done: config.Age(30 * day), Failed: config.Age(90 * day), KeepLast: 2}, []protocol.RunID{"failed long ago"}},
+		{"those of sub-workflows are not counted", config.Retention{Failed: config.Age(40 * day), KeepLast: 6}, nil},
 		{"less than the floor", config.Retention{Done: config.Age(time.Second), Floor: config.Age(45 * day)}, []protocol.RunID{"other"}},
 		{"the floor where none is said", config.Retention{Cancelled: config.Age(time.Second)}, []protocol.RunID{"cancelled"}},
 	} {

@@ -1,6 +1,12 @@
 package config
 
-import "errors"
+import (
+	"errors"
+	"path/filepath"
+)
+
+// Limits is the directory of what is known of accounts.
+func (l *Loaded) Limits() string { return filepath.Join(l.places.State, "limits") }
 
 // Trust trusts all that the configs want.
 func (l *Loaded) Trust() error {

@@ -20,6 +20,7 @@ import (
 	"wf/agentkit/model"
 	"wf/agentkit/modeltest"
 	"wf/agentkit/ratelimit"
+	"wf/files/filestest"
 )
 
 // look waits until what a call noted is written down, and gives the window of a provider.
@@ -29,20 +30,17 @@ func look(t *testing.T, c *config.Loaded, provider string, want func(ratelimit.S
 	if err != nil || a == nil {
 		t.Fatalf("the account of %s: %v, %v", provider, a, err)
 	}
-	for {
-		s, err := a.Look()
-		if err != nil {
+	var s ratelimit.Status
+	err = filestest.Await(t.Context(), c.Limits(), func() bool {
+		if s, err = a.Look(); err != nil {
 			t.Fatal(err)
 		}
-		if want(s) {
-			return s
-		}
-		select {
-		case <-t.Context().Done():
-			t.Fatalf("the window of %s holds %+v", provider, s)
-		case <-time.After(time.Millisecond):
-		}
+		return want(s)
+	})
+	if err != nil {
+		t.Fatalf("the window of %s holds %+v: %v", provider, s, err)
 	}
+	return s
 }
 
 func settled(s ratelimit.Status) bool { return s.InFlight == 0 }

@@ -21,7 +21,7 @@ func TestOnlyTheUserSaysAfterHowLongRunsAreDeleted(t *testing.T) {
 	if _, err := config.Load(places(t, "", text)); !errors.Is(err, config.ErrConfig) {
 		t.Errorf("in a project: %v", err)
 	}
-	for _, wrong := range []string{"retention: {done: 30}", "retention: {done: -1d}", "retention: {done: 0d}", "retention: {done: 40000d}", "retention: {keep_last: -1}", "retention: {waiting: 3d}"} {
+	for _, wrong := range []string{"retention: {done: 30}", "retention: {done: -1d}", "retention: {done: 0d}", "retention: {done: 40000d}", "retention: {done: 6m}", "retention: {done: 90s}", "retention: {keep_last: -1}", "retention: {waiting: 3d}"} {
 		if _, err := config.Load(places(t, wrong+"\n", "")); !errors.Is(err, config.ErrConfig) {
 			t.Errorf("%s: %v", wrong, err)
 		}

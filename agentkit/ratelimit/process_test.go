@@ -9,7 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
+
+	"wf/files/filestest"
 )
 
 // TestMain is also another process: one that takes what is granted within its first asking, says so, and holds it; then it
@@ -71,18 +72,18 @@ func TestKillingAProcessFreesItsPlaces(t *testing.T) {
 	a := Open(dir, "p", "account", Limits{InFlight: 3})
 	waits := func(n int) {
 		t.Helper()
-		for {
+		err := filestest.Await(t.Context(), dir, func() bool {
 			s, err := a.Look()
 			if err != nil {
 				t.Fatal(err)
 			}
-			if len(s.Waiting) == n {
-				return
-			}
 			if s.InFlight > 3 {
 				t.Fatalf("%+v", s)
 			}
-			time.Sleep(time.Millisecond) // until the other process is there
+			return len(s.Waiting) == n
+		})
+		if err != nil {
+			t.Fatal(err)
 		}
 	}
 	waits(1)

@@ -18,10 +18,11 @@ func TestOldPrivateDirectoriesAreSwept(t *testing.T) {
 	}
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	s := stage{t: t, work: t.TempDir()}
-	run := func(line string) error {
-		_, err := sandbox.Run(context.Background(), sandbox.Policy{Workspace: s.work}, []string{"sh", "-c", line}, io.Discard, io.Discard)
+	said := func(out io.Writer, line string) error {
+		_, err := sandbox.Run(context.Background(), sandbox.Policy{Workspace: s.work}, []string{"sh", "-c", line}, out, io.Discard)
 		return err
 	}
+	run := func(line string) error { return said(io.Discard, line) }
 	swept := func(before time.Time, remove bool, wantAll, wantOld int) (bytes int64) {
 		t.Helper()
 		all, old, bytes, err := sandbox.Sweep(before, remove)
@@ -32,14 +33,12 @@ func TestOldPrivateDirectoriesAreSwept(t *testing.T) {
 	}
 	swept(time.Now(), true, 0, 0)
 
-	up, wait := s.alive("up"), filepath.Join(s.work, "wait")
+	up, out := io.Pipe()
+	wait := filepath.Join(s.work, "wait")
 	ended := make(chan error, 1)
-	go func() { ended <- run(`exec 3>up; echo up >&3; until [ -e wait ]; do sleep 0.01; done`) }()
-	for one := make([]byte, 1); ; {
-		if n, _ := up.Read(one); n == 1 { // it runs
-			break
-		}
-		time.Sleep(time.Millisecond)
+	go func() { ended <- said(out, `echo; until [ -e wait ]; do sleep 0.01; done`) }()
+	if _, err := up.Read(make([]byte, 1)); err != nil { // it runs
+		t.Fatal(err)
 	}
 	future := time.Now().Add(time.Hour)
 	swept(future, true, 1, 0)

@@ -187,7 +187,7 @@ func (a *app) lookAt(ctx context.Context, p *target, w api.Workflow, b *api.Back
 func (a *app) fireAll(ctx context.Context, p *target, w api.Workflow, b *api.Backfill, parallel int) error {
 	var work sync.WaitGroup
 	slots := make(chan struct{}, parallel)
-	var mu sync.Mutex // of failed, and of what is told
+	var mu sync.Mutex // of failed, and of the lines written
 	var failed error
 	stopped := func() bool {
 		mu.Lock()

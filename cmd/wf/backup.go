@@ -34,7 +34,7 @@ off leaves the one before as it was. Tokens, keys, pinned heads, the config and 
 	return cmd
 }
 
-// progressEvery is how often a person is told how far a backup is.
+// progressEvery is how often the command says how far a backup is.
 const progressEvery = 5 * time.Second
 
 func (a *app) backup(ctx context.Context, s *cas.Store, dir string, o cas.BackupOptions, verify bool) error {

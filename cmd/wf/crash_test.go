@@ -14,11 +14,11 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"wf/agentkit/modeltest"
 	"wf/cas"
 	"wf/engine"
+	"wf/files/filestest"
 	"wf/protocol"
 )
 
@@ -189,24 +189,7 @@ func write(t testing.TB, dir, name, text string) {
 // process has ended.
 func followUntil(t *testing.T, dir string, until protocol.Seq, ended chan error) (*cas.Store, []protocol.Entry) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-	defer cancel()
-	var store *cas.Store
-	for store == nil {
-		s, err := cas.Open(ctx, dir, cas.Options{MustExist: true, ReadOnly: true})
-		if err == nil {
-			store = s
-			break
-		}
-		select {
-		case exit := <-ended:
-			t.Fatalf("the run ended (%v) before the store could be opened: %v", exit, err)
-		case <-ctx.Done():
-			t.Fatal(err)
-		case <-time.After(time.Millisecond):
-		}
-	}
-	var seen []protocol.Entry
+	ctx := context.Background()
 	over, end := context.WithCancel(ctx)
 	defer end()
 	go func() {
@@ -217,6 +200,15 @@ func followUntil(t *testing.T, dir string, until protocol.Seq, ended chan error)
 		case <-over.Done():
 		}
 	}()
+	var store *cas.Store
+	var closed error // why it cannot be opened
+	if err := filestest.Await(over, dir, func() bool {
+		store, closed = cas.Open(ctx, dir, cas.Options{MustExist: true, ReadOnly: true})
+		return closed == nil
+	}); err != nil {
+		t.Fatalf("the run ended (%v) before the store could be opened: %v", <-ended, closed)
+	}
+	var seen []protocol.Entry
 	for {
 		changes, err := store.Changes(ctx)
 		if err != nil {

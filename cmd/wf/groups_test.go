@@ -8,9 +8,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"wf/engine"
+	"wf/files/filestest"
 )
 
 // O-03b: ten processes at once, some of which are killed, act one at a time, or three, and all end.
@@ -66,9 +66,10 @@ roles:
 				}
 				return open, string(b)
 			}
-			open, _ := acting()
-			for ; len(open) < slots; open, _ = acting() {
-				time.Sleep(5 * time.Millisecond)
+			var open map[string]bool
+			err := filestest.Await(t.Context(), dir, func() bool { open, _ = acting(); return len(open) == slots })
+			if err != nil {
+				t.Fatal(err)
 			}
 			killed := map[string]bool{}
 			var resumed []*exec.Cmd

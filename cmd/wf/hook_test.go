@@ -85,6 +85,23 @@ func (s *served) runs() []protocol.RunID {
 	return out
 }
 
+// awaitRuns waits until the store has so many runs.
+func (s *served) awaitRuns(n int) []protocol.RunID {
+	s.t.Helper()
+	for {
+		since, err := s.store.Changes(s.t.Context())
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		if runs := s.runs(); len(runs) >= n {
+			return runs
+		}
+		if _, err := s.store.AwaitChange(s.t.Context(), since); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+}
+
 func serveHooks(t *testing.T, dir string) *served {
 	return startServe(t, dir, "--listen", "unix", "--listen", "127.0.0.1:0")
 }
@@ -162,7 +179,7 @@ func TestEventsOfAnotherServiceStartRuns(t *testing.T) {
 	if log := s.err.String(); strings.Contains(log, hookKey) || !strings.Contains(log, "the webhook waits for trust") || !strings.Contains(log, "the secret of the webhook is not set") {
 		t.Error("the log holds a secret, or does not say why a webhook is not served")
 	}
-	// A form is how GitHub sends JSON unless it is told otherwise.
+	// A form is how GitHub sends JSON unless its settings say otherwise.
 	if a := s.push("payload=%7B%22ref%22%3A%22form%22%7D", "Content-Type: application/x-www-form-urlencoded"); a.status != 202 || string(s.awaitStatus(a.ID, protocol.Done).Info.Inputs) != `{"n":1,"ref":"form"}` {
 		t.Errorf("a form: %+v", a)
 	}
@@ -253,13 +270,17 @@ func TestADaemonKilledWhileItTakesAnEvent(t *testing.T) {
 	t.Setenv("HOOK_KEY", hookKey)
 	write(t, dir, "push.yaml", onPush)
 	var last []protocol.RunID
-	for i, after := range []time.Duration{0, 3 * time.Millisecond, 9 * time.Millisecond, 30 * time.Millisecond} {
+	for i, moment := range []string{"it is sent", "something is committed", "it is answered", "its run has ended"} {
 		s := serveHooks(t, dir)
 		for _, run := range last { // of the daemon that was killed
 			s.awaitStatus(run, protocol.Done)
 		}
 		body := fmt.Sprintf(`{"ref":"r%d"}`, i)
 		sign := fmt.Sprintf("X-Hub-Signature-256: sha256=%x", hmacOf(hookKey, body))
+		before, err := s.store.Changes(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
 		sent := make(chan answered, 1)
 		go func() {
 			a, err := s.deliver("push", body, sign, "X-GitHub-Event: push")
@@ -268,13 +289,24 @@ func TestADaemonKilledWhileItTakesAnEvent(t *testing.T) {
 			}
 			sent <- a
 		}()
-		time.Sleep(after)
+		switch moment {
+		case "something is committed":
+			if _, err := s.store.AwaitChange(t.Context(), before); err != nil {
+				t.Fatal(err)
+			}
+		case "it is answered":
+			sent <- <-sent
+		case "its run has ended":
+			a := <-sent
+			sent <- a
+			s.awaitStatus(a.ID, protocol.Done)
+		}
 		s.kill()
 		first := <-sent
 		s = serveHooks(t, dir)
 		again := s.push(body)
 		if again.status != 202 && again.status != 200 || first.status == 202 && (again.status != 200 || again.ID != first.ID) {
-			t.Errorf("killed after %s: %+v, then %+v", after, first, again)
+			t.Errorf("killed when %s: %+v, then %+v", moment, first, again)
 		}
 		if last = s.runs(); len(last) != i+1 {
 			t.Errorf("%d events gave %d runs", i+1, len(last))

@@ -158,15 +158,10 @@ func TestO09JobsSurviveKills(t *testing.T) {
 		}
 		return len(list.Items)
 	}
+	const looks = 100 // at the queue and the disk before a process is killed, at most
 	for n := range kills {
-		pause := time.NewTimer(time.Duration(chance.IntN(1200)) * time.Millisecond)
-		for waiting := true; waiting; {
-			select {
-			case <-pause.C:
-				waiting = false
-			default:
-				watch()
-			}
+		for range chance.IntN(looks) {
+			watch()
 		}
 		victim := append([]string{"hub"}, names...)[chance.IntN(1+len(names))]
 		running[victim].kill()
@@ -178,7 +173,7 @@ func TestO09JobsSurviveKills(t *testing.T) {
 		t.Logf("kill %d: %s", n+1, victim)
 	}
 	handing.Wait()
-	for deadline := time.Now().Add(5 * time.Minute); watch() != 0; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(5 * time.Minute); watch() != 0; time.Sleep(20 * time.Millisecond) { // no client hears of the queue
 		if time.Now().After(deadline) {
 			raw, _ := hub.Queue(t.Context())
 			t.Fatalf("jobs wait still: %s", raw)
@@ -187,12 +182,10 @@ func TestO09JobsSurviveKills(t *testing.T) {
 	there := client.Service{API: hub, Name: "hub"}
 	for n := range jobs { // each is one run, done, at the worker that the hub names
 		run := engine.RequestRun(id(n))
-		var row *api.Run
-		for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
-			if row, err = there.Run(t.Context(), run, api.Window{Limit: 1}); err == nil && row.Status == protocol.Done || time.Now().After(deadline) {
-				break
-			}
+		if err := there.Follow(t.Context(), run, api.Following{Until: api.Ended}, func(api.Update) error { return nil }); err != nil {
+			t.Errorf("%s: %v", id(n), err)
 		}
+		row, err := there.Run(t.Context(), run, api.Window{Limit: 1})
 		if err != nil || row.Status != protocol.Done {
 			t.Errorf("%s is run %s: %v, %v", id(n), run, row, err)
 		}

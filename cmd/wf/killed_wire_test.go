@@ -7,10 +7,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"wf/agentkit/modeltest"
 	"wf/api"
+	"wf/files/filestest"
 )
 
 // sevenCalls is a role that works with its tools as they are: the shell in its sandbox.
@@ -104,12 +104,12 @@ func TestW20KilledInAVisitOfSevenCallsOnEitherWire(t *testing.T) {
 func linesIn(t *testing.T, file string, n int) chan struct{} {
 	there := make(chan struct{})
 	go func() {
-		for t.Context().Err() == nil {
-			if b, err := os.ReadFile(file); err == nil && strings.Count(string(b), "\n") >= n {
-				close(there)
-				return
-			}
-			time.Sleep(time.Millisecond) // another process writes it: there is nothing to wait on
+		err := filestest.Await(t.Context(), filepath.Dir(file), func() bool {
+			b, err := os.ReadFile(file)
+			return err == nil && strings.Count(string(b), "\n") >= n
+		})
+		if err == nil {
+			close(there)
 		}
 	}()
 	return there

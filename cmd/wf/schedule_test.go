@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"wf/files/filestest"
 	"wf/protocol"
 )
 
@@ -52,18 +53,18 @@ func TestTwoDaemonsStartAFiringOnce(t *testing.T) {
 		}
 	}
 	s := both()
-	for _, err := os.Stat(seen); err != nil; _, err = os.Stat(seen) {
-		time.Sleep(5 * time.Millisecond)
+	await := func(so func() bool) { // of the file
+		if err := filestest.Await(t.Context(), filepath.Dir(seen), so); err != nil {
+			t.Fatal(err)
+		}
 	}
+	await(func() bool { _, err := os.Stat(seen); return err == nil })
 	for _, x := range s {
 		x.stop()
 	}
 	earlier()
 	s = both()
-	for len(s[0].runs()) == 0 {
-		time.Sleep(5 * time.Millisecond)
-	}
-	run := s[0].runs()[0]
+	run := s[0].awaitRuns(1)[0]
 	v := s[1].awaitStatus(run, protocol.Waiting)
 	due := past.Truncate(time.Minute).Format(time.RFC3339)
 	if v.Info.Trigger == nil || *v.Info.Trigger != (protocol.Trigger{Kind: "schedule", Name: "tick", Delivery: due}) || v.Info.RequestID != protocol.Firing("tick", v.Info.File, past.Truncate(time.Minute)) {
@@ -74,9 +75,7 @@ func TestTwoDaemonsStartAFiringOnce(t *testing.T) {
 	}
 	earlier()
 	s = both() // the run is open
-	for !strings.Contains(s[0].err.String()+s[1].err.String(), "the firing is left out") {
-		time.Sleep(5 * time.Millisecond)
-	}
+	awaitText(t, "the firing is left out", s[0].err, s[1].err)
 	if status := s[0].call("POST", "/v1/runs/"+string(run)+"/answer", map[string]string{"signal": "go"}, nil); status != 200 {
 		t.Fatal(status)
 	}
@@ -86,12 +85,13 @@ func TestTwoDaemonsStartAFiringOnce(t *testing.T) {
 	}
 	earlier()
 	s = both() // it has ended, and the firing has its run
-	for b, err := os.ReadFile(seen); !strings.Contains(string(b), due); b, err = os.ReadFile(seen) {
+	await(func() bool {
+		b, err := os.ReadFile(seen)
 		if err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(5 * time.Millisecond)
-	}
+		return strings.Contains(string(b), due)
+	})
 	for _, x := range s {
 		if w := x.workflows()["tick"]; w.Next == nil || w.Overlap != "skip" {
 			t.Errorf("%+v", w)

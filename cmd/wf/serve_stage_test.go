@@ -36,14 +36,60 @@ type served struct {
 
 // safeBuffer may be written by a process and read meanwhile.
 type safeBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
+	mu   sync.Mutex
+	b    bytes.Buffer
+	more chan struct{} // closed when more was written; nil while nothing waits
 }
 
 func (s *safeBuffer) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.more != nil {
+		close(s.more)
+		s.more = nil
+	}
 	return s.b.Write(p)
+}
+
+// awaitText waits until one of some processes has written a text.
+func awaitText(t *testing.T, text string, from ...*safeBuffer) {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	said := make(chan struct{}, len(from))
+	for _, s := range from {
+		go func() {
+			if s.await(ctx, text) {
+				said <- struct{}{}
+			}
+		}()
+	}
+	select {
+	case <-said:
+	case <-ctx.Done():
+		t.Fatalf("nothing says %q: %s", text, from)
+	}
+}
+
+// await waits for a text; false is that ctx ended before.
+func (s *safeBuffer) await(ctx context.Context, text string) bool {
+	for {
+		s.mu.Lock()
+		there := strings.Contains(s.b.String(), text)
+		if s.more == nil {
+			s.more = make(chan struct{})
+		}
+		more := s.more
+		s.mu.Unlock()
+		if there {
+			return true
+		}
+		select {
+		case <-more:
+		case <-ctx.Done():
+			return false
+		}
+	}
 }
 
 func (s *safeBuffer) String() string {

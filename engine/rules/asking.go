@@ -11,6 +11,7 @@ import (
 type storedAsking struct {
 	Remind    []int64  `cbor:"remind,omitempty"`   // unix µs, ascending
 	Reminded  int      `cbor:"reminded,omitempty"` // of those, how many are over
+	Before    int      `cbor:"before,omitempty"`   // reminders that the run of a sub-workflow has sent of its question
 	Assignees []string `cbor:"assignees,omitempty"`
 	Escalated int      `cbor:"escalated,omitempty"` // in this attempt
 }
@@ -18,7 +19,7 @@ type storedAsking struct {
 // asked takes over what a question says of times and people. A reminder whose time is over when it is asked
 // is one that was sent before: a form is asked again with the times of its first asking.
 func (v *visit) asked(d protocol.WaitingFor, ts int64) {
-	v.Remind, v.Assignees, v.Reminded = d.Remind, d.Assignees, 0
+	v.Remind, v.Assignees, v.Reminded, v.Before = d.Remind, d.Assignees, 0, d.Reminded
 	for v.Reminded < len(v.Remind) && v.Remind[v.Reminded] <= ts {
 		v.Reminded++
 	}

@@ -153,13 +153,16 @@ func (s *State) move(step string, seq protocol.Seq, ts int64, typ protocol.Event
 	case protocol.MessageIn:
 		s.Inbox = append(s.Inbox, d)
 	case protocol.WaitingFor:
-		v, _, err := s.visitNamed(step)
+		v, a, err := s.visitNamed(step)
 		if err != nil {
 			return err
 		}
 		s.list(v, false)
 		v.Waiting, v.Question, v.Choices, v.Form, v.Shown = d.Kind, d.Question, d.Choices, d.Form, d.Shown
 		v.asked(d, ts)
+		if role, ok := s.prog.Workflow.RoleNamed(a.Role); ok && role.Action == protocol.ActWorkflow {
+			v.Escalated = d.Escalated
+		}
 		s.list(v, true)
 		s.to(v, Waits, d.Due)
 	case protocol.Reminded:

@@ -125,12 +125,13 @@ type WaitingVisit struct {
 	Wake      int64    // when something is due of it, a reminder or its end: unix µs, 0 is never
 	Remind    []int64  // reminders to come, unix µs
 	Assignees []string // whose authenticated answers count; none is everybody
+	Reminded  int      // how many reminders are over, of the people it is put to now
 	Escalated int      // how often it was put to further people
 	OnTimeout string   // what happens to a question at Due: the value of a choice, fail or escalate
 }
 
 func (v *visit) waitingFor() WaitingVisit {
-	return WaitingVisit{v.id(), v.Waiting, v.Question, v.Choices, v.Form, v.Due, v.Shown, v.wake(), v.Remind[v.Reminded:], v.Assignees, v.Escalated, ""}
+	return WaitingVisit{v.id(), v.Waiting, v.Question, v.Choices, v.Form, v.Due, v.Shown, v.wake(), v.Remind[v.Reminded:], v.Assignees, v.Before + v.Reminded, v.Escalated, ""}
 }
 
 // Waiting lists what the run waits for, in order of dispatch; nothing once it has ended.

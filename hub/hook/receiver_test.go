@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -27,6 +28,20 @@ type stage struct {
 	taken []Event
 	says  func(Event) (Taken, error) // of the next events
 	log   bytes.Buffer
+
+	reads func() // called when the receiver reads a body; may be nil
+	ended func() // called when a request was served; may be nil
+}
+
+// told is a body that says when it is read.
+type told struct {
+	io.ReadCloser
+	read func()
+}
+
+func (b told) Read(p []byte) (int, error) {
+	b.read()
+	return b.ReadCloser.Read(p)
 }
 
 func newStage(t *testing.T) *stage {
@@ -46,7 +61,15 @@ func newStage(t *testing.T) *stage {
 		return nil, nil
 	}
 	mux := http.NewServeMux()
-	mux.Handle("POST "+protocol.WebhookPath+"{name}", s.rc)
+	mux.HandleFunc("POST "+protocol.WebhookPath+"{name}", func(w http.ResponseWriter, r *http.Request) {
+		if s.reads != nil {
+			r.Body = told{r.Body, sync.OnceFunc(s.reads)}
+		}
+		if s.ended != nil {
+			defer s.ended()
+		}
+		s.rc.ServeHTTP(w, r)
+	})
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
 	s.url = server.URL + protocol.WebhookPath
@@ -192,18 +215,15 @@ func TestAStallingSenderIsCutOff(t *testing.T) {
 	}
 	s = newStage(t)
 	s.rc.Patience = time.Hour
+	var reads, ended sync.WaitGroup
+	reads.Add(reading)
+	ended.Add(reading + 1)
+	s.reads, s.ended = reads.Done, ended.Done
 	var open []net.Conn
 	for range reading {
 		open = append(open, s.stalled())
 	}
-	used := func() int {
-		s.rc.slots.mu.Lock()
-		defer s.rc.slots.mu.Unlock()
-		return s.rc.slots.used
-	}
-	for used() < reading {
-		time.Sleep(time.Millisecond)
-	}
+	reads.Wait()
 	if resp, _ := s.post("push", strings.NewReader("x"), signed("x")); resp.StatusCode != 503 {
 		t.Errorf("among %d that stall: %d", reading, resp.StatusCode)
 	}
@@ -212,9 +232,8 @@ func TestAStallingSenderIsCutOff(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	for used() > 0 {
-		time.Sleep(time.Millisecond)
-	}
+	ended.Wait()
+	s.reads, s.ended = nil, nil
 	if resp, _ := s.post("push", strings.NewReader("x"), signed("x")); resp.StatusCode != 202 {
 		t.Errorf("afterwards: %d", resp.StatusCode)
 	}

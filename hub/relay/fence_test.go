@@ -38,9 +38,8 @@ func TestAWorkerThatLostItsLeaseDoesNotStartTheJob(t *testing.T) {
 		_, err := h.submit("fix", "job1")
 		done <- err
 	}()
-	for must(h.hub.Queue.Find(t.Context(), h.queued(1)[0].ID))(t).Attempts == 0 {
-		time.Sleep(time.Millisecond) // the queue tells nobody of a lease
-	}
+	id := h.queued(1)[0].ID
+	h.until(func() bool { return must(h.hub.Queue.Find(t.Context(), id))(t).Attempts > 0 })
 	b.arrive()
 	if err := <-done; err != nil {
 		t.Fatal(err)

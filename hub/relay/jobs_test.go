@@ -27,15 +27,13 @@ func (h *house) submit(workflow, request string) (protocol.RunID, error) {
 }
 
 // queued waits until n jobs wait in the queue.
-func (h *house) queued(n int) []queue.Entry {
+func (h *house) queued(n int) (list []queue.Entry) {
 	h.Helper()
-	for {
-		list := must(h.hub.Queue.List(h.Context()))(h)
-		if len(list) >= n {
-			return list
-		}
-		time.Sleep(time.Millisecond) // the queue tells nobody of a submission
-	}
+	h.until(func() bool {
+		list = must(h.hub.Queue.List(h.Context()))(h)
+		return len(list) >= n
+	})
+	return list
 }
 
 func TestK10JobsAreStartedInTheirOrderAndOnce(t *testing.T) {

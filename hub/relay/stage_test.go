@@ -81,11 +81,11 @@ func (h *house) open() {
 	h.Helper()
 	h.store = must(embedded.Open(filepath.Join(h.dir, "hub.db")))(h)
 	h.kept = &kept{Registry: h.store.Registry, Pointers: h.store.Pointers, changed: make(chan struct{})}
-	h.hub = &relay.Hub{Queue: h.store.Queue, Registry: h.kept, Pointers: h.kept, Name: "hub", Version: "1", Log: logger(h), DigestKey: []byte("of the tests"),
+	h.hub = &relay.Hub{Queue: keptQueue{h.store.Queue, h.kept}, Registry: h.kept, Pointers: h.kept, Name: "hub", Version: "1", Log: logger(h), DigestKey: []byte("of the tests"),
 		TTL: time.Minute, Asking: time.Minute, Holding: time.Minute, GracePeriod: h.grace} // nothing of it passes by itself
 	l, err := net.Listen("tcp", h.addr)
-	for deadline := time.Now().Add(10 * time.Second); errors.Is(err, syscall.EADDRINUSE) && time.Now().Before(deadline); {
-		time.Sleep(10 * time.Millisecond) // a client on its way out has the port
+	for errors.Is(err, syscall.EADDRINUSE) && h.Context().Err() == nil {
+		time.Sleep(10 * time.Millisecond) // a client on its way out has the port: the system does not tell when it is free
 		l, err = net.Listen("tcp", h.addr)
 	}
 	if err != nil {
@@ -144,7 +144,23 @@ func (k *kept) Swap(ctx context.Context, p queue.Pointer) (queue.Pointer, error)
 	return k.Pointers.Swap(ctx, p)
 }
 
-// until waits until a change of the registry or a pointer has made ok true.
+// keptQueue is the queue of a hub, and says when a job was submitted or leased.
+type keptQueue struct {
+	queue.Queue
+	kept *kept
+}
+
+func (k keptQueue) Submit(ctx context.Context, j queue.Job, s queue.Sealed) (queue.Entry, bool, error) {
+	defer k.kept.change()
+	return k.Queue.Submit(ctx, j, s)
+}
+
+func (k keptQueue) Lease(ctx context.Context, worker string, fits func(queue.Entry) bool, ttl time.Duration) (queue.Lease, error) {
+	defer k.kept.change()
+	return k.Queue.Lease(ctx, worker, fits, ttl)
+}
+
+// until waits until a change of the registry, a pointer or the queue has made ok true.
 func (h *house) until(ok func() bool) {
 	h.Helper()
 	for {

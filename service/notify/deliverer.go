@@ -177,7 +177,7 @@ func (d *Deliverer) look(ctx context.Context, run protocol.RunID, from protocol.
 			s.last = e.Type
 			continue
 		}
-		if err := s.add(&e); err != nil {
+		if err := s.add(run, &e); err != nil {
 			return out, err
 		}
 		out.to = e.Seq
@@ -220,7 +220,7 @@ func (d *Deliverer) add(ctx context.Context, j *journal, all []seen) error {
 				return err
 			}
 			for _, c := range x.found {
-				if ok && s.Wants(c.on) {
+				if ok && s.Wants(c.On) {
 					w.on = append(w.on, c)
 				}
 			}
@@ -233,9 +233,10 @@ func (d *Deliverer) add(ctx context.Context, j *journal, all []seen) error {
 		for _, w := range wanted {
 			last := j.cursor(w.run)
 			for _, c := range w.on {
-				if c.seq > last {
-					drafts = append(drafts, cas.Draft{Data: protocol.DeliveryDue{ID: IDOf(st.Origin, j.name, w.run, c.event), Run: w.run, Seq: c.seq, Event: c.event.String(), On: c.on, Step: c.step}})
-					last = c.seq
+				if c.Seq > last {
+					c.ID = IDOf(st.Origin, j.name, w.run, c.event)
+					drafts = append(drafts, cas.Draft{Data: c.DeliveryDue})
+					last = c.Seq
 				}
 			}
 		}
@@ -251,17 +252,20 @@ func (d *Deliverer) add(ctx context.Context, j *journal, all []seen) error {
 }
 
 // attempt sends a delivery, and gives what is to be recorded of it; nil where nothing is known of it, since ctx
-// ended.
-func (d *Deliverer) attempt(ctx context.Context, name string, x Delivery) protocol.Data {
-	err := d.send(ctx, name, x.DeliveryDue)
+// ended. One that was overtaken is not sent.
+func (d *Deliverer) attempt(ctx context.Context, name string, x Delivery, overtaken bool) protocol.Data {
+	err := errRepeated
+	if !overtaken {
+		err = d.send(ctx, name, x.DeliveryDue)
+	}
 	var f failure
 	switch {
 	case err == nil:
 		return protocol.Delivered{ID: x.ID}
 	case ctx.Err() != nil:
 		return nil
-	case errors.Is(err, errGone):
-		return protocol.DeliveryDead{ID: x.ID, Error: errGone.Error(), Gone: true}
+	case errors.Is(err, errGone), errors.Is(err, errAnswered), errors.Is(err, errRepeated):
+		return protocol.DeliveryDead{ID: x.ID, Error: brief(err.Error()), Gone: true}
 	case errors.As(err, &f) && f.final:
 		return protocol.DeliveryDead{ID: x.ID, Error: brief(err.Error())}
 	}
@@ -371,7 +375,7 @@ func (d *Deliverer) flush(ctx context.Context, name string, s protocol.Sink, run
 		}
 		left = j.st.waits(run)
 		for _, c := range x.found {
-			if s.Wants(c.on) {
+			if s.Wants(c.On) {
 				left++
 			}
 		}
@@ -397,7 +401,7 @@ func (d *Deliverer) flushLocked(ctx context.Context, name string, run protocol.R
 		if x == nil {
 			break // nothing is left, or it failed: the user does not wait for another attempt
 		}
-		result := d.attempt(ctx, name, *x)
+		result := d.attempt(ctx, name, *x, j.st.overtaken(x))
 		if result == nil {
 			break
 		}

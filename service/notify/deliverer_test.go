@@ -54,6 +54,7 @@ type sent struct {
 	run      protocol.RunID
 	seq      protocol.Seq
 	on       protocol.Moment
+	m        Message
 }
 
 // A receiver is a way whose answer the test decides.
@@ -71,7 +72,7 @@ func (r *receiver) send(_ context.Context, m *Message, _ []byte) error {
 			return err
 		}
 	}
-	r.b.got = append(r.b.got, sent{m.Sink, m.ID, m.Run, m.Seq, m.On})
+	r.b.got = append(r.b.got, sent{m.Sink, m.ID, m.Run, m.Seq, m.On, *m})
 	return nil
 }
 
@@ -79,7 +80,7 @@ func newBench(t *testing.T) *bench {
 	b := &bench{t: t, dir: t.TempDir(), at: time.Unix(1_800_000_000, 0)}
 	b.s = b.open(filepath.Join(b.dir, ".wf"))
 	e := &engine.Engine{Store: b.s, Pins: cas.NewPins(b.s, t.TempDir()), Now: func() time.Time { return b.at }, Patience: -1, Performers: map[protocol.Action]roles.Performer{
-		protocol.ActRun: &roles.Run{Walls: roles.Bare{Name: "a test"}}, protocol.ActAsk: roles.Ask{}, protocol.ActWait: roles.Wait{}, protocol.ActSet: roles.Set{}}}
+		protocol.ActRun: &roles.Run{Walls: roles.Bare{Name: "a test"}}, protocol.ActAsk: roles.Ask{Now: func() time.Time { return b.at }}, protocol.ActWait: roles.Wait{}, protocol.ActSet: roles.Set{}}}
 	e.Performers[protocol.ActWorkflow] = e.SubWorkflow()
 	b.d = &Deliverer{Store: b.s, Engine: e, Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return b.at }, Chance: func() float64 { return 0 }, ways: map[string]way{}}
 	b.restart()

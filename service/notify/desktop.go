@@ -60,8 +60,13 @@ func (desktop) send(ctx context.Context, m *Message, _ []byte) error {
 // shownOn is what a desktop shows of a notification.
 func shownOn(m *Message) (title, text string) {
 	what := map[string]string{"waiting": "waits for you", "failed": "failed", "done": "is done", "limit": "reached a limit"}[string(m.On)]
-	if m.On == "failed" && m.Status == "suspended" {
+	switch {
+	case m.On == "failed" && m.Status == "suspended":
 		what = "is suspended by an error"
+	case m.Reminder > 0:
+		what = "waits for you still"
+	case m.Escalated > 0:
+		what = "waits for you: there was no answer in time"
 	}
 	title = m.Workflow + " " + what
 	for _, s := range []string{m.Title, m.Question, "wf show " + string(m.Run)} {

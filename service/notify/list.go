@@ -53,7 +53,7 @@ func fill(ctx context.Context, s *cas.Store, h *api.Hook) error {
 		return err
 	}
 	for _, x := range slices.Concat(j.st.Open(), j.st.Dead()) {
-		d := api.Delivery{ID: x.ID, Run: x.Run, Seq: x.Seq, Step: x.Step, On: x.On, Due: timeOf(x.At), Dead: x.Dead, Attempts: x.Attempts, Error: x.Error}
+		d := api.Delivery{ID: x.ID, Run: x.Run, Seq: x.Seq, Step: x.Step, On: x.On, Reminder: x.Reminder, Escalated: x.Escalated, Due: timeOf(x.At), Dead: x.Dead, Attempts: x.Attempts, Error: x.Error}
 		if !x.Dead && x.Next > 0 {
 			d.Next = new(timeOf(x.Next))
 		}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -40,6 +41,13 @@ type Message struct {
 	Kind       protocol.WaitKind  `json:"kind,omitempty"`  // of what is asked: question, choice, approval, task
 	Link       string             `json:"link,omitempty"`  // of the run on the page that the sink names
 
+	// Of waiting: until when and of which people an answer is wanted; Reminder is n of the n-th reminder of the question,
+	// Escalated is n where the question was put to further people for the n-th time.
+	Due       *api.Time `json:"due,omitempty"`
+	Assignees []string  `json:"assignees,omitempty"`
+	Reminder  int       `json:"reminder,omitempty"`
+	Escalated int       `json:"escalated,omitempty"`
+
 	Title    string        `json:"title,omitempty"`    // include: [title]
 	Question string        `json:"question,omitempty"` // include: [question]; its first 16 KiB
 	Outputs  protocol.JSON `json:"outputs,omitempty"`  // include: [outputs]; left out where they are over 64 KiB
@@ -54,10 +62,15 @@ const (
 	outputsMax  = 64 << 10
 )
 
-// errGone is a notification about a run, or an event, that is no longer there.
-var errGone = errors.New("the run is no longer in the store, or came from elsewhere")
+// Why there is nothing to tell any more.
+var (
+	errGone     = errors.New("the run is no longer in the store, or came from elsewhere")
+	errAnswered = errors.New("it is no longer asked")
+	errRepeated = errors.New("a later one takes its place")
+)
 
-// message makes the notification of a delivery. An error wraps errGone where there is nothing to tell any more.
+// message makes the notification of a delivery. An error wraps errGone or errAnswered where there is
+// nothing to tell any more.
 func message(ctx context.Context, e *engine.Engine, st *rules.State, sink protocol.Sink, name string, d protocol.DeliveryDue) (*Message, error) {
 	entry, err := eventOf(ctx, e.Store, d)
 	if err != nil {
@@ -83,17 +96,30 @@ func message(ctx context.Context, e *engine.Engine, st *rules.State, sink protoc
 		b, err := protocol.ReadPayload(ctx, e.Store, t.Link)
 		return string(b), err
 	}
+	ask := func(kind protocol.WaitKind, question protocol.Text, due int64, assignees []string) error {
+		m.Status, m.Kind, m.Assignees, m.Reminder, m.Escalated = protocol.Waiting, kind, assignees, d.Reminder, d.Escalated
+		if due > 0 {
+			m.Due = new(timeOf(due))
+		}
+		if !sink.Includes(protocol.IncludeQuestion) {
+			return nil
+		}
+		shown, err := text(question)
+		shown = roles.HideKeys(shown)
+		m.Question = shown[:roles.CutRunes(shown, questionMax)]
+		return err
+	}
+	waits := st.Waiting()
+	now := slices.IndexFunc(waits, func(w rules.WaitingVisit) bool { return w.Step.String() == d.Step })
+	again := d.Reminder+d.Escalated > 0 || entry.Type == protocol.EvReminded || entry.Type == protocol.EvEscalated
+	if again && now < 0 {
+		return nil, errAnswered
+	}
 	switch x := data.(type) {
 	case protocol.WaitingFor:
-		m.Status, m.Kind = protocol.Waiting, x.Kind
-		if sink.Includes(protocol.IncludeQuestion) {
-			question, err := text(x.Question)
-			if err != nil {
-				return nil, err
-			}
-			question = roles.HideKeys(question)
-			m.Question = question[:roles.CutRunes(question, questionMax)]
-		}
+		err = ask(x.Kind, x.Question, x.Due, x.Assignees)
+	case protocol.Reminded, protocol.Escalated: // they hold no question, and mean the one that is asked still
+		err = ask(waits[now].Kind, waits[now].Question, waits[now].Due, waits[now].Assignees)
 	case protocol.SuspendedBy:
 		m.Status, m.Code = protocol.Suspended, x.Code
 		if d.On == protocol.OnLimit {

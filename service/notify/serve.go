@@ -284,9 +284,9 @@ func (k *sink) start(ctx context.Context) (due []*Delivery, next time.Time) {
 // deliver attempts a delivery, and records what came of it.
 func (k *sink) deliver(ctx context.Context, x *Delivery) {
 	k.mu.Lock()
-	at := *x
+	at, overtaken := *x, k.st.overtaken(x)
 	k.mu.Unlock()
-	result := k.d.attempt(ctx, k.name, at)
+	result := k.d.attempt(ctx, k.name, at, overtaken)
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	defer k.wakeUp()

@@ -255,6 +255,12 @@ func (s *State) Release(x *Delivery) {
 	}
 }
 
+// overtaken reports whether a later open delivery takes the place of one.
+func (s *State) overtaken(x *Delivery) bool {
+	l := s.lanes[x.Run]
+	return l != nil && slices.ContainsFunc(l.queue, func(q *Delivery) bool { return q.Seq > x.Seq && q.Overtakes(x.DeliveryDue) })
+}
+
 // Cursor is the newest event of a run that was looked at.
 func (s *State) Cursor(run protocol.RunID) protocol.Seq { return s.cursors[run] }
 

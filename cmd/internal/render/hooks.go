@@ -11,6 +11,17 @@ import (
 // hooksShown is how many deliveries of a sink a person is shown.
 const hooksShown = 20
 
+// momentOf is what a notification is about.
+func momentOf(d *api.Delivery) string {
+	switch {
+	case d.Reminder > 0:
+		return fmt.Sprintf("%s, reminder %d", d.On, d.Reminder)
+	case d.Escalated > 0:
+		return fmt.Sprintf("%s, escalated", d.On)
+	}
+	return string(d.On)
+}
+
 // ShowHooks lists sinks of notifications with what is not delivered.
 func (p *Printer) ShowHooks(h *api.Hooks) error {
 	if len(h.Sinks) == 0 {
@@ -42,7 +53,7 @@ func (p *Printer) ShowHooks(h *api.Hooks) error {
 			case d.Next != nil:
 				state = "again " + *d.Next
 			}
-			rows = append(rows, []string{"  " + d.ID, string(d.On), string(d.Run), fmt.Sprint(d.Seq), state, OneLine(Visible(d.Error), 100)})
+			rows = append(rows, []string{"  " + d.ID, momentOf(&d), string(d.Run), fmt.Sprint(d.Seq), state, OneLine(Visible(d.Error), 100)})
 		}
 		if err := Table(p.Out, rows); err != nil {
 			return err
