@@ -69,8 +69,8 @@ func (s *Store) Release(ctx context.Context) error {
 	return s.update(ctx, func(tx *bolt.Tx) error { return tx.Bucket(bucketMeta).Delete(keyHeld) })
 }
 
-// restoring is the directory within that of a store in which it is made.
-const restoring = ".restoring"
+// Restoring is the directory within that of a store in which it is made.
+const Restoring = ".restoring"
 
 // Restore makes a store of a backup in the directory to, which is empty or does not exist, proves it, and puts it
 // in place. The store is held: see Held. now is unix µs. Cut off anywhere there is no store in the directory, and another
@@ -81,7 +81,7 @@ func Restore(ctx context.Context, backup, to string, now int64, o Options) (m Ma
 			err = damagedBackup(fmt.Errorf("restore %s from %s: %w", to, backup, classify(err)))
 		}
 	}()
-	at := filepath.Join(to, restoring)
+	at := filepath.Join(to, Restoring)
 	if backup, err = filepath.Abs(backup); err != nil {
 		return m, err
 	}
@@ -146,7 +146,7 @@ func emptyFor(to string) error {
 		return protocol.ErrUsage.With("name a directory that is empty, or that does not exist; if it was restored there before, wf store adopt --store "+to+" goes on with it", "there is a store in %s", to)
 	}
 	for name := range there {
-		if name != restoring && name != fileTurn && (!there[restoring] || name != dirBlobs) {
+		if name != Restoring && name != fileTurn && (!there[Restoring] || name != dirBlobs) {
 			return protocol.ErrUsage.With("name a directory that is empty, or that does not exist", "%s is not empty: there is %s", to, name)
 		}
 	}
