@@ -36,8 +36,11 @@ func lockWait(f *os.File, exclusive bool) error {
 }
 
 // tryLock locks f exclusively if no other descriptor has it locked.
-func tryLock(f *os.File) (bool, error) {
-	switch err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); {
+func tryLock(f *os.File) (bool, error) { return tryLockAs(f, unix.LOCK_EX) }
+
+// tryLockAs is tryLock for a lock that may be shared: unix.LOCK_SH.
+func tryLockAs(f *os.File, how int) (bool, error) {
+	switch err := unix.Flock(int(f.Fd()), how|unix.LOCK_NB); {
 	case err == nil:
 		return true, nil
 	case errors.Is(err, unix.EWOULDBLOCK):

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"wf/files"
 	"wf/protocol"
 )
@@ -61,7 +63,7 @@ func GC(ctx context.Context, s *Store, o GCOptions) (r GCReport, err error) {
 		}
 	}()
 	if !o.DryRun {
-		unlockGC, err := lockGC(s, true)
+		unlockGC, err := lockGC(ctx, s, true)
 		if err != nil {
 			return r, err
 		}
@@ -110,7 +112,7 @@ func fileSize(s *Store) int64 {
 
 // lockGC keeps collections apart from each other and from imports: no head reaches the blocks of
 // an import until its end.
-func lockGC(s *Store, exclusive bool) (func(), error) {
+func lockGC(ctx context.Context, s *Store, exclusive bool) (func(), error) {
 	dir := filepath.Join(s.Dir(), dirRuns)
 	if err := files.MakeDir(dir); err != nil {
 		return nil, classify(err)
@@ -119,11 +121,17 @@ func lockGC(s *Store, exclusive bool) (func(), error) {
 	if err != nil {
 		return nil, classify(err)
 	}
-	free := true
+	how := unix.LOCK_SH
 	if exclusive {
-		free, err = tryLock(f)
-	} else {
-		err = lockWait(f, false)
+		how = unix.LOCK_EX
+	}
+	free, err := tryLockAs(f, how)
+	for ; err == nil && !free && !exclusive; free, err = tryLockAs(f, how) { // until the collection has ended
+		select {
+		case <-time.After(20 * time.Millisecond):
+		case <-ctx.Done():
+			return nil, errors.Join(context.Cause(ctx), f.Close())
+		}
 	}
 	if err == nil && !free {
 		err = fmt.Errorf("an import, a backup or another gc is under way: %w", protocol.ErrBusy)
