@@ -44,7 +44,7 @@ const mostWorkflows = 200
 const mostModels = 100
 
 func (*meters) statuses(more ...string) metrics.Label {
-	all := []string{string(protocol.Running), string(protocol.Waiting), string(protocol.Suspended), string(protocol.Done), string(protocol.Failed), string(protocol.Cancelled)}
+	all := []string{string(protocol.Queued), string(protocol.Running), string(protocol.Waiting), string(protocol.Suspended), string(protocol.Done), string(protocol.Failed), string(protocol.Cancelled)}
 	return metrics.Label{Name: "status", Values: append(all, more...)}
 }
 

@@ -282,6 +282,42 @@ func TestOnlyRunsThatMovedAreFolded(t *testing.T) {
 	}
 }
 
+// A daemon waits with every queued run of its store, which does not make it one that runs.
+func TestQueuedRunsAreCountedAsSuchUntilTheirTurn(t *testing.T) {
+	dir := t.TempDir()
+	laid(t, dir, map[string]string{"turns.yaml": `wf: 1
+name: turns
+concurrency: turns
+roles: {q: {ask: Well?}}
+edges: [{from: START, to: q}, {from: q, to: END}]
+`})
+	d := unstarted(t, dir)
+	daemon.StartUncounted(d)
+	ready(t, d)
+	holder := begun(t, d, "turns", `{}`)
+	next, _, err := d.Service.Start(t.Context(), api.Start{Workflow: "turns"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	recount := func() map[string]float64 {
+		t.Helper()
+		if err := daemon.Recount(t.Context(), d); err != nil {
+			t.Fatal(err)
+		}
+		return some(scraped(t, d.Handler()), "wf_runs")
+	}
+	if diff := cmp.Diff(map[string]float64{"wf_runs{turns,waiting}": 1, "wf_runs{turns,queued}": 1}, recount()); diff != "" {
+		t.Error(diff)
+	}
+	if err := d.Service.Cancel(t.Context(), holder, ""); err != nil {
+		t.Fatal(err)
+	}
+	parked(t, d, next)
+	if diff := cmp.Diff(map[string]float64{"wf_runs{turns,waiting}": 1, "wf_runs{turns,cancelled}": 1}, recount()); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // Workflows that are not served count together.
 func TestWorkflowsThatAreNotServedAreOthers(t *testing.T) {
 	r := new(metrics.Registry)
