@@ -68,6 +68,7 @@ func (q *Queue) Forget(ctx context.Context, worker string) error {
 	if err := q.ready(ctx); err != nil {
 		return err
 	}
+	var old, all []*job
 	for _, j := range q.jobs() {
 		left := without(j.Keys, worker)
 		if len(left) == len(j.Keys) {
@@ -77,9 +78,10 @@ func (q *Queue) Forget(ctx context.Context, worker string) error {
 		if next.Keys = left; len(left) == 0 && j.State == queue.Queued {
 			next.State, next.Since, next.Why = queue.Dead, time.Now(), queue.WhyNoRecipient
 		}
-		if err := q.replace(j, &next); err != nil {
-			return fmt.Errorf("forget the worker %s: %w", worker, err)
-		}
+		old, all = append(old, j), append(all, &next)
+	}
+	if err := q.replaceAll(old, all); err != nil {
+		return fmt.Errorf("forget the worker %s: %w", worker, err)
 	}
 	return nil
 }
@@ -138,15 +140,17 @@ func (q *Queue) Return(ctx context.Context, worker string) error {
 	if err := q.ready(ctx); err != nil {
 		return err
 	}
-	for _, j := range slices.Clone(q.line) {
+	var old, all []*job
+	for _, j := range q.line {
 		if j.State != queue.Leased || j.Worker != worker {
 			continue
 		}
 		next := *j
 		next.putBack(time.Now(), 0, "restarted")
-		if err := q.replace(j, &next); err != nil {
-			return fmt.Errorf("return job %s: %w", j.ID, err)
-		}
+		old, all = append(old, j), append(all, &next)
+	}
+	if err := q.replaceAll(old, all); err != nil {
+		return fmt.Errorf("return the jobs of the worker %s: %w", worker, err)
 	}
 	return nil
 }
