@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -172,7 +173,7 @@ func TestAFileThatIsHeldOrDamagedIsAnError(t *testing.T) {
 	if err := os.WriteFile(path, make([]byte, 16384), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := embedded.Open(path); protocol.CodeOf(err) != protocol.ErrStore.Code {
+	if _, err := embedded.Open(path); protocol.CodeOf(err) != protocol.ErrStore.Code || !strings.Contains(protocol.HintOf(err), "clients submit them again") {
 		t.Errorf("a damaged file: %v", err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"wf/hub/queue"
+	"wf/protocol"
 )
 
 // begun is an error wrapping queue.ErrBegun for a job that is leased or done.
@@ -20,6 +21,15 @@ func (j *job) begun() error {
 		return fmt.Errorf("job %s: it is run %s of the worker %s: %w", j.ID, j.Run, j.Worker, queue.ErrBegun)
 	}
 	return nil
+}
+
+// bodyGone is the error of a job whose box is dropped: what was cancelled, or tried often enough, is not revived under its
+// id.
+func (j *job) bodyGone() error {
+	if j.Why == queue.WhyCancelled || j.Attempts >= queue.Attempts {
+		return protocol.Hinted(queue.ErrBodyGone, "submit it again with another request id")
+	}
+	return queue.ErrBodyGone
 }
 
 // Box reads the box of a job.
@@ -98,7 +108,7 @@ func (q *Queue) Retry(ctx context.Context, id string) (queue.Entry, error) {
 		err = j.begun()
 	}
 	if err == nil && len(j.Keys) == 0 {
-		err = fmt.Errorf("job %s: %w", id, queue.ErrBodyGone)
+		err = fmt.Errorf("job %s: %w", id, j.bodyGone())
 	}
 	if err != nil {
 		return entryOf(j), err
