@@ -33,6 +33,9 @@ func Check(ctx context.Context, store string) api.Checkup {
 		c.State, c.Text, c.Fix = "bad", err.Error(), protocol.HintOf(err)
 	default:
 		c.Text = fmt.Sprintf("%s (version %s) listens on %s", info.Name, info.Version, socket)
+		if err := server.Ready(ctx); errors.Is(err, client.ErrNotReady) {
+			c.State, c.Text, c.Fix = "bad", c.Text+", and does not take requests: it starts, ends, or cannot read its store", protocol.HintOf(err)
+		}
 	}
 	return c
 }

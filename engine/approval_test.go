@@ -65,7 +65,7 @@ func TestAnAnswerIsForTheCallThatWasShown(t *testing.T) {
 	if _, err := b.e.Answer(ctx, id, engine.Reply{Choice: "allow", Shown: "d0"}); !errors.Is(err, protocol.ErrNotWaiting) {
 		t.Errorf("an answer to another call: %v", err)
 	}
-	if _, err := b.e.Answer(ctx, id, engine.Reply{Text: "allow it, I think"}); !errors.Is(err, protocol.ErrUsage) {
+	if _, err := b.e.Answer(ctx, id, engine.Reply{Text: "allow it, I think"}); !errors.Is(err, protocol.ErrAnswer) {
 		t.Errorf("a text that only begins with a choice allows: %v", err)
 	}
 	if _, err := b.e.Answer(ctx, id, engine.Reply{Text: "deny: use the test database"}); err != nil {

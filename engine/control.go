@@ -32,7 +32,7 @@ type Reply struct {
 
 // Answer records a reply; Drive then goes on with it, here or where the run is driven. A run
 // that does not wait for it is an error wrapping protocol.ErrNotWaiting, a reply that does
-// not fit one wrapping protocol.ErrUsage, a foreign run one wrapping protocol.ErrForeign. Secrets of the workflow and what has the shape of a
+// not fit one wrapping protocol.ErrAnswer, a foreign run one wrapping protocol.ErrForeign. Secrets of the workflow and what has the shape of a
 // key are hidden in it before it is stored.
 func (e *Engine) Answer(ctx context.Context, run protocol.RunID, r Reply) (step string, err error) {
 	if err := e.Own(ctx, run); err != nil {
@@ -61,7 +61,7 @@ func (e *Engine) Answer(ctx context.Context, run protocol.RunID, r Reply) (step 
 				return nil, nil, err
 			}
 			if _, err := roles.AnswerOf(protocol.Role{Choices: w.Choices, Form: form}, a); err != nil {
-				return nil, nil, refusal(protocol.ErrUsage, "answer to %s: %v", w.Step, err)
+				return nil, nil, refusal(protocol.ErrAnswer, "answer to %s: %v", w.Step, err)
 			}
 		}
 		step = w.Step.String()
@@ -128,7 +128,7 @@ func waitingFor(s *rules.State, r Reply) (rules.WaitingVisit, error) {
 func chosen(w rules.WaitingVisit, r Reply) (Reply, error) {
 	if len(w.Choices) == 0 {
 		if r.Choice != "" {
-			return r, refusal(protocol.ErrUsage, "%s offers no choices", w.Step)
+			return r, refusal(protocol.ErrAnswer, "%s offers no choices", w.Step)
 		}
 		return r, nil
 	}
@@ -150,9 +150,9 @@ func chosen(w rules.WaitingVisit, r Reply) (Reply, error) {
 		r.Choice = c.Value
 		return r, nil
 	case want == "":
-		return r, refusal(protocol.ErrUsage, "%s wants a choice of %s", w.Step, strings.Join(values, ", "))
+		return r, refusal(protocol.ErrAnswer, "%s wants a choice of %s", w.Step, strings.Join(values, ", "))
 	}
-	return r, refusal(protocol.ErrUsage, "%s does not offer %q, but %s", w.Step, want, strings.Join(values, ", "))
+	return r, refusal(protocol.ErrAnswer, "%s does not offer %q, but %s", w.Step, want, strings.Join(values, ", "))
 }
 
 // refusal is why an answer is not taken, with the code of a sentinel.

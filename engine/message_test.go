@@ -118,7 +118,7 @@ func TestK12ChoicesOfAFinishedStepStartTheNextVisit(t *testing.T) {
 	if len(v.Waiting) != 1 || v.Waiting[0].Kind != protocol.WaitChoice || len(v.Waiting[0].Choices) != 2 || !v.Waiting[0].Choices[1].Primary {
 		t.Fatalf("waiting for %+v", v.Waiting)
 	}
-	if _, err := b.e.Answer(context.Background(), id, engine.Reply{Choice: "another"}); !errors.Is(err, protocol.ErrUsage) {
+	if _, err := b.e.Answer(context.Background(), id, engine.Reply{Choice: "another"}); !errors.Is(err, protocol.ErrAnswer) {
 		t.Errorf("a choice that nobody offered: %v", err)
 	}
 	if _, err := b.e.Answer(context.Background(), id, engine.Reply{Choice: "Design replay"}); err != nil {

@@ -168,7 +168,7 @@ func TestW16AQuestionWaitsAndTheAnswerGoesOn(t *testing.T) {
 	if v = b.drive(id); v.Head != head {
 		t.Errorf("driving a run that only waits wrote %d events", v.Seq)
 	}
-	if _, err := b.e.Answer(ctx, id, engine.Reply{Choice: "maybe"}); !errors.Is(err, protocol.ErrUsage) {
+	if _, err := b.e.Answer(ctx, id, engine.Reply{Choice: "maybe"}); !errors.Is(err, protocol.ErrAnswer) {
 		t.Errorf("an unknown choice: %v", err)
 	}
 	if _, err := b.e.Answer(ctx, id, engine.Reply{Step: "b#1", Choice: "yes"}); !errors.Is(err, protocol.ErrNotWaiting) {

@@ -68,7 +68,7 @@ func TestASubWorkflowHandsItsFormUp(t *testing.T) {
 		t.Errorf("the form is %s", v.Waiting[0].Form)
 	}
 	for _, wrong := range []engine.Reply{{Fields: protocol.JSON(`{"age":"old"}`)}, {Text: "36"}} {
-		if _, err := b.e.Answer(ctx, id, wrong); !errors.Is(err, protocol.ErrUsage) {
+		if _, err := b.e.Answer(ctx, id, wrong); !errors.Is(err, protocol.ErrAnswer) {
 			t.Errorf("%+v: %v, want a refusal", wrong, err)
 		}
 	}

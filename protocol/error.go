@@ -88,6 +88,7 @@ var (
 	ErrModel      = &Error{"model_unavailable", "no model answers", "name one with --model, in the workflow or in .wf/config.yaml"}
 	ErrPrice      = &Error{"unknown_price", "limits.cost_usd cannot hold: a price is unknown", "set the price under prices: in .wf/config.yaml, or bound the run by limits.tokens"}
 	ErrWaiting    = &Error{"waiting", "the visit waits for an answer", "wf answer"}
+	ErrAnswer     = &Error{"invalid_answer", "the answer does not fit what is asked", "wf show tells what the run waits for"}
 	ErrNotWaiting = &Error{"not_waiting", "nothing there waits for an answer", "wf show tells what the run waits for"}
 	ErrNotRunning = &Error{"not_running", "nothing runs in it", "wf show tells what it waits for"}
 	ErrGroupBusy  = &Error{"group_busy", "the concurrency group is busy", "wait until the run that holds it has ended, or cancel that run"}
@@ -99,7 +100,9 @@ var (
 	ErrMemory    = &Error{"memory_refused", "the memory refuses this", ""}
 	ErrEmbedding = &Error{"embedding_model", "the memory is indexed with another embedding model", "wf memory reindex --model MODEL indexes it with another one"}
 
-	ErrMethod      = &Error{"method_not_allowed", "the path does not take this method", "GET /v1/openapi.json describes every request"}
+	ErrMethod      = &Error{"method_not_allowed", "the path does not take this method", describes}
+	ErrMedia       = &Error{"unsupported_media_type", "the body is not in the form that is wanted", ""}
+	ErrUpgrade     = &Error{"upgrade_required", "this is a WebSocket", "connect with a client of WebSockets"}
 	ErrMisdirected = &Error{"misdirected", "this server does not go by that name", "use the address that it prints, or allow the name with --host"}
 	ErrInsecure    = &Error{"insecure_listen", "beyond this machine only with TLS and a token", "listen on 127.0.0.1, or give --tls-cert and --tls-key"}
 	ErrInUse       = &Error{"address_in_use", "the address is taken", "stop the process that listens there, or choose another with --listen"}

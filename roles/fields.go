@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"strings"
 
@@ -21,7 +22,10 @@ func decodeObject(s string) (map[string]any, error) {
 	d := json.NewDecoder(bytes.NewReader(canonical))
 	d.UseNumber()
 	var out map[string]any
-	if err := d.Decode(&out); err != nil {
+	var other *json.UnmarshalTypeError
+	if err := d.Decode(&out); errors.As(err, &other) {
+		return nil, fmt.Errorf("want an object, have %s", other.Value)
+	} else if err != nil {
 		return nil, err
 	}
 	if out == nil {

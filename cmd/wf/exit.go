@@ -40,7 +40,7 @@ var exits = []help.ExitStatus{
 		protocol.ErrInvalidBlock.Code, protocol.ErrNotFound.Code, protocol.ErrHeadMoved.Code, protocol.ErrServeStopped.Code, protocol.ErrCausedTooDeep.Code,
 	}},
 	{Status: 2, Meaning: "wrong usage", Codes: []string{
-		protocol.ErrUsage.Code, protocol.ErrInputs.Code, protocol.ErrUnknownRun.Code, protocol.ErrUnknownStep.Code, protocol.ErrMethod.Code, protocol.ErrNotRunning.Code, protocol.ErrRunDeleted.Code, protocol.ErrNotFinal.Code, protocol.ErrAmbiguous.Code,
+		protocol.ErrUsage.Code, protocol.ErrInputs.Code, protocol.ErrAnswer.Code, protocol.ErrMedia.Code, protocol.ErrUpgrade.Code, protocol.ErrUnknownRun.Code, protocol.ErrUnknownStep.Code, protocol.ErrMethod.Code, protocol.ErrNotRunning.Code, protocol.ErrRunDeleted.Code, protocol.ErrNotFinal.Code, protocol.ErrAmbiguous.Code,
 		protocol.ErrFutureCursor.Code, protocol.ErrBadCursor.Code, protocol.ErrNotWaiting.Code, protocol.ErrFinal.Code, protocol.ErrMisdirected.Code,
 		protocol.ErrInsecure.Code, daemon.ErrNone.Code, protocol.ErrMemory.Code, protocol.ErrRequestReused.Code,
 	}},
@@ -145,7 +145,7 @@ func (a *app) finish(err error) int {
 		if code == "" {
 			code = "error"
 		}
-		if err := a.Answer(errorJSON{reply.Failure{Schema: reply.ErrorSchema, Code: code, Message: message, Fix: hint}, hint, status}); err != nil {
+		if err := a.Answer(errorJSON{reply.Failure{Schema: reply.ErrorSchema, Code: code, Message: message, Fix: hint, Hint: hint}, status}); err != nil {
 			fmt.Fprintln(a.Err, "error: "+err.Error())
 		}
 	}
@@ -155,8 +155,7 @@ func (a *app) finish(err error) int {
 // errorJSON is wf.error/v1 as servers write it too, with the exit status.
 type errorJSON struct {
 	reply.Failure
-	Hint string `json:"hint"` // Fix, by its older name
-	Exit int    `json:"exit"`
+	Exit int `json:"exit"`
 }
 
 // silent is an error that the answer has told already; only its exit status is left.

@@ -155,6 +155,11 @@ func (a *API) Info(ctx context.Context) (i Info, err error) {
 	return i, err
 }
 
+// Ready is nil where the server takes requests, and ErrNotReady where it is there and does not yet, or no longer.
+func (a *API) Ready(ctx context.Context) error {
+	return a.read(ctx, "/readyz", new(struct{}))
+}
+
 // Block reads a block. The hash is the caller's to check.
 func (a *API) Block(ctx context.Context, l protocol.Link) (raw []byte, err error) {
 	err = a.read(ctx, "/v1/blocks/"+l.String(), &raw)

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/json"
@@ -18,6 +19,9 @@ import (
 
 // ErrUnreachable is a server that does not answer.
 var ErrUnreachable = &protocol.Error{Code: "server_unreachable", Message: "the server does not answer", Hint: "is wf serve or wf hub running there?"}
+
+// ErrNotReady is a server that answers, and does not take requests: it starts, ends, or cannot read its store.
+var ErrNotReady = &protocol.Error{Code: "not_ready", Message: "the server does not take requests", Hint: "look again in a moment; with --log-level debug its log says why"}
 
 // Reach reads the address of a server: http://host:port on this machine, https://host[:port],
 // or unix:PATH. It returns what the paths of the API are appended to, and a client that speaks
@@ -97,10 +101,16 @@ func failureOf(answer *http.Response) error {
 	if answer.StatusCode < 400 && answer.StatusCode != http.StatusSwitchingProtocols && answer.StatusCode/100 == 2 {
 		return nil
 	}
-	var f struct{ Schema, Code, Message, Fix string }
+	var f struct {
+		Schema, Code, Message, Fix string
+		Hint                       *string // servers before this field have advice for terminals in Fix
+	}
 	body, err := io.ReadAll(io.LimitReader(answer.Body, maxFailure))
 	if json.Unmarshal(body, &f) == nil && f.Schema == "wf.error/v1" && f.Code != "" {
-		return &protocol.Error{Code: f.Code, Message: f.Message, Hint: f.Fix}
+		return &protocol.Error{Code: f.Code, Message: f.Message, Hint: *cmp.Or(f.Hint, &f.Fix)}
+	}
+	if f.Schema == "wf.ready/v1" {
+		return ErrNotReady
 	}
 	return errors.Join(&protocol.Error{Code: "bad_answer", Message: "the server answered " + answer.Status + ", and not as wf does",
 		Hint: "is the address right?"}, err)

@@ -287,7 +287,7 @@ type Login struct {
 func (g *Guard) login(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
-		reply.JSON(w, http.StatusMethodNotAllowed, reply.FailureOf(reply.Badf("%s is for POST", LoginPath)))
+		reply.Error(w, protocol.ErrMethod.With("", "%s takes POST, not %s", LoginPath, r.Method))
 		return
 	}
 	var body LoginRequest
@@ -304,7 +304,8 @@ func (g *Guard) login(w http.ResponseWriter, r *http.Request) {
 	}
 	token, ends, id, ok := g.Keys.redeem(body.Code, at)
 	if !ok {
-		g.refuse(w, r, fmt.Errorf("the code was used, is too old, or was never given; wf serve prints a new one when it starts, and with wf serve --login: %w", protocol.ErrUnauthorized))
+		g.refuse(w, r, protocol.ErrUnauthorized.With("wf serve prints a new one when it starts, and with wf serve --login",
+			"the code was used, is too old, or was never given"))
 		return
 	}
 	reply.JSON(w, http.StatusOK, Login{"wf.login/v1", token, ends.UTC().Format(time.RFC3339), id.Scopes})

@@ -151,7 +151,7 @@ func (rc *Receiver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // errEncoded is a body that was compressed: its signature is over other bytes than a reader would see.
-var errEncoded = errors.New("a body with a Content-Encoding is not taken: send it as it is")
+var errEncoded = protocol.ErrMedia.With("send it as it is", "a body with a Content-Encoding is not taken")
 
 // read reads the body of a request, within its bounds.
 func (rc *Receiver) read(w http.ResponseWriter, r *http.Request) ([]byte, error) {
@@ -206,7 +206,7 @@ func (rc *Receiver) refuse(w http.ResponseWriter, r *http.Request, name string, 
 	case errors.Is(err, errLater):
 		later(w, errLater)
 	case errors.Is(err, errEncoded):
-		reply.JSON(w, http.StatusUnsupportedMediaType, reply.FailureOf(reply.Badf("%v", err)))
+		reply.Error(w, err)
 	case errors.As(err, &big):
 		reply.Error(w, protocol.ErrTooLarge.With("send less", "the event has more than %d bytes", MaxBody))
 	default:

@@ -36,10 +36,13 @@ func (l *link) newProxy() *httputil.ReverseProxy {
 			return err
 		},
 		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
+			var big *http.MaxBytesError
 			switch {
+			case errors.As(err, &big):
+				reply.Error(w, reply.BodyError(err))
 			case errors.Is(err, errForeignAnswer):
 				l.hub.Log.Warn("an answer is not passed on", "worker", l.id, "path", r.URL.Path, "why", err)
-				reply.JSON(w, http.StatusBadGateway, reply.FailureOf(fmt.Errorf("worker %s: %w", l.id, err)))
+				reply.Error(w, fmt.Errorf("worker %s: %w", l.id, err))
 			case r.Context().Err() == nil:
 				reply.Error(w, fmt.Errorf("worker %s: %w: %w", l.id, protocol.ErrWorkerAway, err))
 			}

@@ -9,51 +9,59 @@ import (
 	"wf/hub/queue"
 	"wf/hub/reply"
 	"wf/hub/server"
-	"wf/protocol"
 )
 
 // route is an entry of the hub's API.
 type route struct {
 	path   string
 	scope  guard.Scope // "" is open to all
+	asks   takes
 	handle func(*Hub, http.ResponseWriter, *http.Request) error
 }
+
+// takes says which parameters a route has in its query.
+type takes bool
+
+const (
+	nothing takes = false // none: any is refused here
+	its     takes = true  // those of what serves it, which refuses others
+)
 
 // routes is the one table of the hub's API: that of a worker (package api), and what only a hub
 // has.
 var routes = []route{
-	{"GET /healthz", "", (*Hub).alike},
-	{"GET /readyz", "", (*Hub).alike},
-	{"GET /metrics", guard.Metrics, (*Hub).alike},
-	{"GET /v1/openapi.json", "", (*Hub).alike},
-	{"GET /v1/info", guard.Read, (*Hub).alike},
-	{"POST /v1/codes", guard.Admin, (*Hub).alike},
-	{"GET " + WorkerPath, guard.Worker, (*Hub).worker},
-	{"GET /v1/agents", guard.Read, (*Hub).workers},
-	{"GET /v1/queue", guard.Read, (*Hub).jobs},
-	{"POST /v1/queue/{id}/cancel", guard.Run, ofJob("cancelled", queue.Queue.Cancel)},
-	{"POST /v1/queue/{id}/retry", guard.Run, ofJob("tried again", queue.Queue.Retry)},
-	{"POST /v1/queue/{id}/purge", guard.Admin, ofJob("purged", queue.Queue.Purge)},
-	{"POST /v1/agents/{id}/drain", guard.Admin, drain(true)},
-	{"POST /v1/agents/{id}/undrain", guard.Admin, drain(false)},
-	{"POST /v1/agents/{id}/forget", guard.Admin, (*Hub).forget},
-	{"GET /v1/workflows", guard.Read, (*Hub).workflows},
-	{"GET /v1/runs", guard.Read, (*Hub).runs},
-	{"POST /v1/runs", guard.Run, (*Hub).submit},
-	{"GET /v1/runs/{id}", guard.Read, (*Hub).ofRun},
-	{"DELETE /v1/runs/{id}", guard.Admin, (*Hub).ofRun},
-	{"GET /v1/runs/{id}/{rest...}", guard.Read, (*Hub).ofRun},
-	{"POST /v1/runs/{id}/answer", guard.Answer, (*Hub).ofRun},
-	{"POST /v1/runs/{id}/messages", guard.Answer, (*Hub).ofRun},
-	{"POST /v1/runs/{id}/{rest...}", guard.Run, (*Hub).ofRun},
-	{"POST " + server.ImportPath, guard.Admin, (*Hub).ofWorker},
-	{"GET /v1/sessions/{id}/events", guard.Read, (*Hub).ofRun},
-	{"GET /v1/memories", guard.Read, (*Hub).ofWorker},
-	{"GET /v1/memories/{rest...}", guard.Read, (*Hub).ofWorker},
-	{"POST /v1/memories/recall", guard.Read, (*Hub).ofWorker},
-	{"POST /v1/memories/{rest...}", guard.Run, (*Hub).ofWorker},
-	{"GET /v1/blocks/{cid}", guard.Read, (*Hub).block},
-	{"GET /v1/replay", guard.Read, (*Hub).replay},
+	{"GET /healthz", "", its, (*Hub).alike},
+	{"GET /readyz", "", its, (*Hub).alike},
+	{"GET /metrics", guard.Metrics, its, (*Hub).alike},
+	{"GET /v1/openapi.json", "", its, (*Hub).alike},
+	{"GET /v1/info", guard.Read, its, (*Hub).alike},
+	{"POST /v1/codes", guard.Admin, its, (*Hub).alike},
+	{"GET " + WorkerPath, guard.Worker, its, (*Hub).worker},
+	{"GET /v1/agents", guard.Read, nothing, (*Hub).workers},
+	{"GET /v1/queue", guard.Read, nothing, (*Hub).jobs},
+	{"POST /v1/queue/{id}/cancel", guard.Run, nothing, ofJob("cancelled", queue.Queue.Cancel)},
+	{"POST /v1/queue/{id}/retry", guard.Run, nothing, ofJob("tried again", queue.Queue.Retry)},
+	{"POST /v1/queue/{id}/purge", guard.Admin, nothing, ofJob("purged", queue.Queue.Purge)},
+	{"POST /v1/agents/{id}/drain", guard.Admin, nothing, drain(true)},
+	{"POST /v1/agents/{id}/undrain", guard.Admin, nothing, drain(false)},
+	{"POST /v1/agents/{id}/forget", guard.Admin, nothing, (*Hub).forget},
+	{"GET /v1/workflows", guard.Read, nothing, (*Hub).workflows},
+	{"GET /v1/runs", guard.Read, its, (*Hub).runs},
+	{"POST /v1/runs", guard.Run, nothing, (*Hub).submit},
+	{"GET /v1/runs/{id}", guard.Read, its, (*Hub).ofRun},
+	{"DELETE /v1/runs/{id}", guard.Admin, its, (*Hub).ofRun},
+	{"GET /v1/runs/{id}/{rest...}", guard.Read, its, (*Hub).ofRun},
+	{"POST /v1/runs/{id}/answer", guard.Answer, its, (*Hub).ofRun},
+	{"POST /v1/runs/{id}/messages", guard.Answer, its, (*Hub).ofRun},
+	{"POST /v1/runs/{id}/{rest...}", guard.Run, its, (*Hub).ofRun},
+	{"POST " + server.ImportPath, guard.Admin, its, (*Hub).ofWorker},
+	{"GET /v1/sessions/{id}/events", guard.Read, its, (*Hub).ofRun},
+	{"GET /v1/memories", guard.Read, its, (*Hub).ofWorker},
+	{"GET /v1/memories/{rest...}", guard.Read, its, (*Hub).ofWorker},
+	{"POST /v1/memories/recall", guard.Read, its, (*Hub).ofWorker},
+	{"POST /v1/memories/{rest...}", guard.Run, its, (*Hub).ofWorker},
+	{"GET /v1/blocks/{cid}", guard.Read, its, (*Hub).block},
+	{"GET /v1/replay", guard.Read, its, (*Hub).replay},
 }
 
 // Handler serves the hub. It expects requests that a guard let in: their guard.Identity
@@ -67,36 +75,20 @@ func (h *Hub) Handler() http.Handler {
 			if r.scope != "" {
 				err = guard.Need(req.Context(), r.scope)
 			}
+			if err == nil && r.asks == nothing {
+				_, err = server.Query(req)
+			}
 			if err == nil {
 				err = r.handle(h, w, req)
 			}
 			if err != nil {
-				fail(w, err)
+				reply.Error(w, err)
 			}
 		})
 	}
-	mux.HandleFunc("/v1/", func(w http.ResponseWriter, r *http.Request) { reply.Error(w, notFound(r)) })
+	mux.HandleFunc("/v1/", func(w http.ResponseWriter, r *http.Request) { server.Missing(mux, w, r, nothingElse) })
 	mux.Handle("/", h.self)
 	return mux
-}
-
-// fail answers with an error. The errors of the queue and of workers, which package reply does
-// not know, have their statuses here.
-func fail(w http.ResponseWriter, err error) {
-	switch protocol.CodeOf(err) {
-	case ErrJobDead.Code, ErrWorkerTaken.Code, queue.ErrBegun.Code, queue.ErrBodyGone.Code, queue.ErrWorkerLive.Code:
-		reply.JSON(w, http.StatusConflict, reply.FailureOf(err))
-	case ErrNoWorker.Code:
-		reply.JSON(w, http.StatusServiceUnavailable, reply.FailureOf(err))
-	case queue.ErrUnknownJob.Code:
-		reply.JSON(w, http.StatusNotFound, reply.FailureOf(err))
-	case queue.ErrClosed.Code:
-		reply.Error(w, protocol.ErrShuttingDown)
-	case queue.ErrBadJob.Code:
-		reply.Error(w, reply.Badf("%v", err))
-	default:
-		reply.Error(w, err)
-	}
 }
 
 // isGone reports whether a job is no longer there, or the queue.
@@ -104,9 +96,8 @@ func isGone(err error) bool {
 	return errors.Is(err, queue.ErrUnknownJob) || errors.Is(err, queue.ErrClosed)
 }
 
-func notFound(r *http.Request) error {
-	return &protocol.Error{Code: protocol.ErrNotFound.Code, Message: "nothing is served at " + r.Method + " " + r.URL.Path, Hint: "a hub serves the API of wf serve, /v1/agents and /v1/queue; webhooks are taken by wf serve itself"}
-}
+// nothingElse is the advice where nothing is served.
+const nothingElse = "a hub has the interface of a worker, /v1/agents and /v1/queue; webhooks are taken by the worker itself"
 
 // alike serves what a hub answers as a worker does.
 func (h *Hub) alike(w http.ResponseWriter, r *http.Request) error {

@@ -63,7 +63,7 @@ func (s *shield) WriteHeader(status int) {
 	media, policy, err := mediaOf(status, s.said)
 	if err != nil {
 		s.refused = true
-		reply.JSON(s.to, http.StatusBadGateway, reply.FailureOf(err))
+		reply.Error(s.to, err)
 		return
 	}
 	if media != "" {

@@ -278,7 +278,7 @@ func TestASocketHoldsManySubscriptionsUpToTheLimit(t *testing.T) {
 		t.Errorf("%d events, %+v", len(all), end)
 	}
 	dial(t, h, protocol.JSONFrames)
-	if _, resp, err := websocket.Dial(context.Background(), h.URL+"/v1/replay", nil); err == nil || resp.StatusCode != 503 {
+	if _, resp, err := websocket.Dial(context.Background(), h.URL+"/v1/replay", nil); err == nil || resp.StatusCode != http.StatusTooManyRequests {
 		t.Errorf("a third socket: %v", err)
 	}
 }

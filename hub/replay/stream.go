@@ -127,12 +127,12 @@ var streamParameters = []string{"fromSeq", "toSeq", "limit", "lastCid", "live"}
 func refuse(w http.ResponseWriter, err error) {
 	f := errorFrame("", err)
 	why := f.Err()
-	status := reply.Status(why)
-	if errors.Is(why, protocol.ErrRateLimited) || errors.Is(why, protocol.ErrShuttingDown) {
-		status = http.StatusServiceUnavailable
+	if protocol.CodeNamed(f.Code).Remedy == protocol.Again {
 		w.Header().Set("Retry-After", "1")
 	}
-	reply.JSON(w, status, reply.Failure{Schema: reply.ErrorSchema, Code: f.Code, Message: f.Message, Fix: protocol.HintOf(why), HeadSeq: f.HeadSeq})
+	answer := reply.FailureOf(why)
+	answer.HeadSeq = f.HeadSeq
+	reply.JSON(w, reply.Status(why), answer)
 }
 
 // stream writes frames as server-sent events or lines.

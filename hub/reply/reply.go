@@ -1,9 +1,9 @@
 // Package reply writes what the servers of wf answer: JSON, and errors with their codes.
 //
-//	{"schema":"wf.error/v1","code":"unknown_session","message":"…","fix":"wf ls lists the runs"}
+//	{"schema":"wf.error/v1","code":"unknown_session","message":"…","fix":"GET /v1/runs lists the runs","hint":"wf ls lists the runs"}
 //
-// The status of an error is looked up by its code in one table; an error without a code is
-// "internal", status 500.
+// The status of an error is looked up by its code in the one table of protocol.Codes; an error without a
+// code of that table is "internal", status 500.
 package reply
 
 import (
@@ -11,7 +11,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -21,6 +20,7 @@ import (
 	"time"
 
 	"wf/protocol"
+	"wf/protocol/lazy"
 )
 
 // ErrorSchema names the JSON form of an error.
@@ -29,86 +29,46 @@ const ErrorSchema = "wf.error/v1"
 // Failure is an error on the wire: wf.error/v1.
 type Failure struct {
 	Schema  string `json:"schema"`
-	Code    string `json:"code"`    // stable, snake_case; "internal" where there is none
+	Code    string `json:"code"`    // stable, snake_case. Codes may be added: treat one that is not known by its status
 	Message string `json:"message"` // what, where, why
-	Fix     string `json:"fix"`     // what to do, or ""
+	Fix     string `json:"fix"`     // what to do
+	Hint    string `json:"hint"`    // what commands of wf show in its place, or ""
 
 	HeadSeq protocol.Seq `json:"headSeq,omitempty"` // of future_cursor: the newest event
 }
 
-// statuses is the one table from codes to statuses; a code that is not listed is 500.
-var statuses = map[string]int{
-	protocol.ErrBadRequest.Code: http.StatusBadRequest,
-	protocol.ErrUsage.Code:      http.StatusBadRequest,
-	protocol.ErrBadCursor.Code:  http.StatusBadRequest,
+// FixOf is what a client of any kind does about an error: its hint, unless that is for the command line, which a
+// client of HTTP does not have; then what the table of codes says.
+func FixOf(err error) string {
+	if hint := protocol.HintOf(err); hint != "" && !forTerminals().MatchString(hint) {
+		return hint
+	}
+	return codeOf(err).Do
+}
 
-	protocol.ErrUnauthorized.Code:  http.StatusUnauthorized,
-	protocol.ErrForbidden.Code:     http.StatusForbidden,
-	protocol.ErrUntrusted.Code:     http.StatusForbidden,
-	protocol.ErrCausedTooDeep.Code: http.StatusConflict,
-	protocol.ErrNotFound.Code:      http.StatusNotFound,
-	protocol.ErrUnknownRun.Code:    http.StatusNotFound,
-	protocol.ErrRunDeleted.Code:    http.StatusGone,
+// forTerminals finds what is typed in a terminal: a command of wf, or a flag.
+var forTerminals = lazy.Regexp(`\bwf [a-z]|(?:^|[\s(])--[a-z]`)
 
-	protocol.ErrAmbiguous.Code:    http.StatusConflict,
-	protocol.ErrFutureCursor.Code: http.StatusConflict,
-	protocol.ErrHeadMoved.Code:    http.StatusConflict,
-	protocol.ErrGroupBusy.Code:    http.StatusConflict,
-	protocol.ErrRunLive.Code:      http.StatusConflict,
-	protocol.ErrForeign.Code:      http.StatusConflict,
-	protocol.ErrRolledBack.Code:   http.StatusConflict,
-	protocol.ErrHeld.Code:         http.StatusConflict,
-	protocol.ErrNotWaiting.Code:   http.StatusConflict,
-	protocol.ErrFinal.Code:        http.StatusConflict,
-	protocol.ErrNotFinal.Code:     http.StatusConflict,
-	protocol.ErrWaiting.Code:      http.StatusConflict,
-	protocol.ErrUnknownStep.Code:  http.StatusNotFound,
-
-	protocol.ErrRequestReused.Code: http.StatusConflict,
-	protocol.ErrNotRunning.Code:    http.StatusConflict,
-
-	protocol.ErrTooLarge.Code:    http.StatusRequestEntityTooLarge,
-	protocol.ErrMethod.Code:      http.StatusMethodNotAllowed,
-	protocol.ErrMisdirected.Code: http.StatusMisdirectedRequest,
-	protocol.ErrInvalid.Code:     http.StatusUnprocessableEntity,
-	protocol.ErrInputs.Code:      http.StatusUnprocessableEntity,
-	protocol.ErrPrice.Code:       http.StatusUnprocessableEntity,
-	protocol.ErrMemory.Code:      http.StatusUnprocessableEntity,
-	protocol.ErrEmbedding.Code:   http.StatusConflict,
-	protocol.ErrRateLimited.Code: http.StatusTooManyRequests,
-
-	protocol.ErrSemantics.Code: http.StatusNotImplemented,
-	protocol.ErrBusy.Code:      http.StatusServiceUnavailable,
-	protocol.ErrModel.Code:     http.StatusServiceUnavailable,
-	protocol.ErrDiskFull.Code:  http.StatusInsufficientStorage,
-
-	protocol.ErrWorkerAway.Code:   http.StatusServiceUnavailable,
-	protocol.ErrShuttingDown.Code: http.StatusServiceUnavailable,
+// codeOf is the row of an error in the table of codes.
+func codeOf(err error) protocol.Code {
+	code := protocol.CodeOf(err)
+	if code == "" && (errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)) {
+		code = protocol.ErrShuttingDown.Code
+	}
+	return protocol.CodeNamed(code)
 }
 
 // Status is the HTTP status of an error.
-func Status(err error) int {
-	if s, ok := statuses[protocol.CodeOf(err)]; ok {
-		return s
-	}
-	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		return http.StatusServiceUnavailable
-	}
-	return http.StatusInternalServerError
-}
+func Status(err error) int { return codeOf(err).Status }
 
 // FailureOf is the wire form of an error.
 func FailureOf(err error) Failure {
-	f := Failure{Schema: ErrorSchema, Code: protocol.CodeOf(err), Message: err.Error(), Fix: protocol.HintOf(err)}
-	if f.Code == "" {
-		f.Code = "internal"
-	}
-	return f
+	return Failure{Schema: ErrorSchema, Code: codeOf(err).Name, Message: err.Error(), Fix: FixOf(err), Hint: protocol.HintOf(err)}
 }
 
 // Badf is a request that cannot be understood: an error wrapping protocol.ErrBadRequest.
 func Badf(format string, args ...any) error {
-	return &protocol.Error{Code: protocol.ErrBadRequest.Code, Message: fmt.Sprintf(format, args...), Hint: "GET /v1/openapi.json describes every request"}
+	return protocol.ErrBadRequest.With(protocol.CodeNamed(protocol.ErrBadRequest.Code).Do, format, args...)
 }
 
 // BodyError says why a JSON body could not be read: an error wrapping protocol.ErrTooLarge or

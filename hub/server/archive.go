@@ -75,7 +75,7 @@ func (s *Server) take(c *call) (any, error) {
 		return nil, err
 	}
 	if media, _, err := mime.ParseMediaType(c.Header.Get("Content-Type")); err != nil || media != mediaCAR {
-		return nil, reply.Badf("the body is %.100q, %s is wanted", c.Header.Get("Content-Type"), mediaCAR)
+		return nil, wrongMedia(c.Request, mediaCAR)
 	}
 	limit := cmp.Or(s.MaxArchive, maxArchive)
 	if c.ContentLength > limit {
@@ -88,7 +88,7 @@ func (s *Server) take(c *call) (any, error) {
 		return nil, tooLong(limit)
 	case body.err != nil:
 		return nil, reply.Badf("the archive broke off after %d bytes: %v", body.n, body.err)
-	case api.IsArchiveFault(err), errors.Is(err, protocol.ErrInvalidBlock): // the latter is of another system
+	case api.IsArchiveFault(err), errors.Is(err, protocol.ErrInvalidBlock): // the latter is of another system; elsewhere either is a fault of the store
 		return answer{http.StatusUnprocessableEntity, reply.FailureOf(err)}, nil
 	}
 	return got, err

@@ -23,7 +23,7 @@ type BlockReader func(context.Context, protocol.Link) ([]byte, error)
 // ServeBlock answers GET /v1/blocks/{cid}: with what block gives, or for payload=true with what payload gives of
 // a text that lies in chunks.
 func ServeBlock(w http.ResponseWriter, r *http.Request, block, payload BlockReader) error {
-	p, err := query(r, "payload")
+	p, err := Query(r, "payload")
 	if err != nil {
 		return err
 	}

@@ -89,7 +89,7 @@ const listed = "status workflow tag q limit before all"
 // ParseQuery reads what GET /v1/runs is asked for; an error wraps protocol.ErrBadRequest. more are
 // parameters that the caller knows besides.
 func ParseQuery(r *http.Request, more ...string) (api.Query, error) {
-	p, err := query(r, append(strings.Fields(listed), more...)...)
+	p, err := Query(r, append(strings.Fields(listed), more...)...)
 	if err != nil {
 		return api.Query{}, err
 	}

@@ -12,6 +12,7 @@ import (
 
 	"wf/api"
 	"wf/hub/reply"
+	"wf/protocol"
 )
 
 // decode reads the body of a request strictly: one JSON object, no unknown fields. An empty
@@ -20,7 +21,7 @@ func decode(r *http.Request, into any, empty bool) error {
 	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	hasBody := r.ContentLength != 0
 	if hasBody && (err != nil || media != "application/json") {
-		return reply.Badf("the body is %q, application/json is wanted", r.Header.Get("Content-Type"))
+		return wrongMedia(r, "application/json")
 	}
 	d := json.NewDecoder(r.Body)
 	d.DisallowUnknownFields()
@@ -34,6 +35,11 @@ func decode(r *http.Request, into any, empty bool) error {
 		return reply.Badf("the body holds more than one JSON value")
 	}
 	return nil
+}
+
+// wrongMedia refuses the form of a body.
+func wrongMedia(r *http.Request, wanted string) error {
+	return protocol.ErrMedia.With("send it as "+wanted, "the body is %.100q, %s is wanted", r.Header.Get("Content-Type"), wanted)
 }
 
 // Whether a body may be left out.
@@ -53,16 +59,16 @@ func body[In any](empty bool, do func(*Server, *call, *In) (any, error)) handler
 // parameters of a query that a route knows; all others are refused.
 type parameters map[string][]string
 
-// query gives the parameters of a request, of which each is known, and given once unless there is "..." behind
-// its name.
-func query(r *http.Request, known ...string) (parameters, error) {
+// Query gives the parameters of a request, of which each is known, and given once unless there is "..." behind
+// its name. An error wraps protocol.ErrBadRequest.
+func Query(r *http.Request, known ...string) (parameters, error) {
 	all := r.URL.Query()
 	for name, values := range all {
 		many := slices.Contains(known, name+"...") || slices.Contains(known, anyOther)
 		switch {
 		case many:
 		case !slices.Contains(known, name) && name == "agent":
-			return nil, reply.Badf("this is no hub, and has its own store alone: leave --worker out, which is the parameter agent")
+			return nil, protocol.ErrBadRequest.With("leave --worker out", "this is no hub, and has its own store alone: the parameter agent is for a hub")
 		case !slices.Contains(known, name) && len(known) == 0:
 			return nil, reply.Badf("there is no parameter %q: no parameters are taken here", name)
 		case !slices.Contains(known, name):

@@ -75,11 +75,11 @@ var routes = []route{
 	{"GET", "/readyz", "", anyOther, (*Server).ready},
 	{"GET", "/metrics", guard.Metrics, anyOther, (*Server).metrics},
 	{"GET", "/v1/openapi.json", "", anyOther, (*Server).openapi},
-	{"GET", "/v1/info", guard.Read, anyOther, (*Server).info},
-	{"POST", "/v1/codes", guard.Admin, anyOther, body(optional, (*Server).newCode)},
+	{"GET", "/v1/info", guard.Read, "", (*Server).info},
+	{"POST", "/v1/codes", guard.Admin, "", body(optional, (*Server).newCode)},
 	{"GET", "/v1/workflows", guard.Read, "", (*Server).workflows},
 	{"GET", "/v1/runs", guard.Read, listed, (*Server).runs},
-	{"POST", "/v1/runs", guard.Run, anyOther, body(wanted, (*Server).start)},
+	{"POST", "/v1/runs", guard.Run, "", body(wanted, (*Server).start)},
 	{"GET", "/v1/runs/{id}", guard.Read, "limit before at", atHead((*Server).run)},
 	{"DELETE", "/v1/runs/{id}", guard.Admin, "why dry_run", (*Server).remove},
 	{"GET", "/v1/runs/{id}/graph", guard.Read, "", atHead((*Server).graph)},
@@ -95,13 +95,13 @@ var routes = []route{
 	{"GET", "/v1/runs/{id}/cost", guard.Read, "by", (*Server).cost},
 	{"GET", "/v1/runs/{id}/tasks", guard.Read, "after limit", (*Server).tasks},
 	{"GET", "/v1/runs/{id}/tasks/{step}", guard.Read, "", ofStep(api.Service.Task)},
-	{"POST", "/v1/runs/{id}/answer", guard.Answer, anyOther, body(wanted, (*Server).answer)},
-	{"POST", "/v1/runs/{id}/cancel", guard.Run, anyOther, body(optional, (*Server).cancel)},
-	{"POST", "/v1/runs/{id}/suspend", guard.Run, anyOther, body(optional, (*Server).suspend)},
-	{"POST", "/v1/runs/{id}/resume", guard.Run, anyOther, body(optional, (*Server).resume)},
-	{"POST", "/v1/runs/{id}/compact", guard.Run, anyOther, body(optional, (*Server).compact)},
-	{"POST", "/v1/runs/{id}/fork", guard.Run, anyOther, body(wanted, (*Server).fork)},
-	{"POST", "/v1/runs/{id}/messages", guard.Answer, anyOther, body(wanted, (*Server).message)},
+	{"POST", "/v1/runs/{id}/answer", guard.Answer, "", body(wanted, (*Server).answer)},
+	{"POST", "/v1/runs/{id}/cancel", guard.Run, "", body(optional, (*Server).cancel)},
+	{"POST", "/v1/runs/{id}/suspend", guard.Run, "", body(optional, (*Server).suspend)},
+	{"POST", "/v1/runs/{id}/resume", guard.Run, "", body(optional, (*Server).resume)},
+	{"POST", "/v1/runs/{id}/compact", guard.Run, "", body(optional, (*Server).compact)},
+	{"POST", "/v1/runs/{id}/fork", guard.Run, "", body(wanted, (*Server).fork)},
+	{"POST", "/v1/runs/{id}/messages", guard.Answer, "", body(wanted, (*Server).message)},
 	{"POST", ImportPath, guard.Admin, "run agent", (*Server).take},
 	{"GET", "/v1/memories", guard.Read, "", (*Server).scopes},
 	{"GET", "/v1/memories/items", guard.Read, "scope tag... all_tags pinned oldest sums after limit", (*Server).memories},
@@ -167,7 +167,9 @@ func (s *Server) Handler() http.Handler {
 			}
 		})
 	}
-	mux.HandleFunc("/v1/", func(w http.ResponseWriter, r *http.Request) { s.missing(mux, w, r) })
+	mux.HandleFunc("/v1/", func(w http.ResponseWriter, r *http.Request) {
+		Missing(mux, w, r, "GET /v1/openapi.json lists what is")
+	})
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		if s.Page == nil {
 			reply.Error(w, notFound(r))
@@ -186,7 +188,7 @@ func (s *Server) serve(r route, w http.ResponseWriter, req *http.Request) (err e
 		}
 	}
 	c := &call{Request: req, w: w, run: protocol.RunID(req.PathValue("id"))}
-	if c.parameters, err = query(req, strings.Fields(r.known)...); err != nil {
+	if c.parameters, err = Query(req, strings.Fields(r.known)...); err != nil {
 		return err
 	}
 	if text := req.PathValue("step"); text != "" {
@@ -209,11 +211,11 @@ func (s *Server) serve(r route, w http.ResponseWriter, req *http.Request) (err e
 }
 
 func notFound(r *http.Request) error {
-	return &protocol.Error{Code: protocol.ErrNotFound.Code, Message: "nothing is served at " + r.URL.Path, Hint: "GET /v1/openapi.json lists what is"}
+	return protocol.ErrNotFound.With(protocol.CodeNamed(protocol.ErrNotFound.Code).Do, "nothing is served at %s", r.URL.Path)
 }
 
-// missing answers for paths of the API that are none, and for methods that a path lacks.
-func (s *Server) missing(mux *http.ServeMux, w http.ResponseWriter, r *http.Request) {
+// Missing answers below /v1/ for paths that are none, with the advice, and for methods that a path lacks.
+func Missing(mux *http.ServeMux, w http.ResponseWriter, r *http.Request, advice string) {
 	var allowed []string
 	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodDelete} {
 		other := r.Clone(r.Context())
@@ -223,7 +225,7 @@ func (s *Server) missing(mux *http.ServeMux, w http.ResponseWriter, r *http.Requ
 		}
 	}
 	if len(allowed) == 0 {
-		reply.Error(w, notFound(r))
+		reply.Error(w, protocol.Hinted(notFound(r), advice))
 		return
 	}
 	w.Header().Set("Allow", strings.Join(allowed, ", "))

@@ -284,7 +284,7 @@ func TestRequestsReachTheBackendAndNothingElseDoes(t *testing.T) {
 		{"fork at no step", "POST", "/v1/runs/R/fork", `{"step":"coder"}`, 400, "bad_request"},
 		{"a message", "POST", "/v1/runs/R/messages", `{"source":"mail","text":"hi"}`, 200, "message mail hi"},
 		{"a message of nobody", "POST", "/v1/runs/R/messages", `{"text":"hi"}`, 400, "bad_request"},
-		{"import what is no archive", "POST", "/v1/archives", `{}`, 400, "bad_request"},
+		{"import what is no archive", "POST", "/v1/archives", `{}`, 415, "unsupported_media_type"},
 		{"tasks", "GET", "/v1/runs/R/tasks", "", 200, "tasks R {After: Limit:5000 Bytes:4194304}"},
 		{"more tasks", "GET", "/v1/runs/R/tasks?after=a%231&limit=5", "", 200, "tasks R {After:a#1 Limit:5 Bytes:4194304}"},
 		{"too many tasks", "GET", "/v1/runs/R/tasks?limit=5001", "", 400, "bad_request"},
@@ -404,7 +404,7 @@ func TestErrorsHaveTheirStatus(t *testing.T) {
 	}{
 		{protocol.ErrUnknownRun, 404, "unknown_session"}, {protocol.ErrFinal, 409, "run_final"}, {protocol.ErrRunLive, 409, "run_live"},
 		{protocol.ErrInputs, 422, "invalid_inputs"}, {protocol.ErrBusy, 503, "store_busy"}, {protocol.ErrDiskFull, 507, "disk_full"},
-		{protocol.ErrCorrupt, 500, "corrupt"}, {errors.New("x"), 500, "internal"}, {context.Canceled, 503, "internal"},
+		{protocol.ErrCorrupt, 500, "corrupt"}, {errors.New("x"), 500, "internal"}, {context.Canceled, 503, "shutting_down"},
 	} {
 		w := ask(&shop{err: fmt.Errorf("run R: %w", test.err)}, guard.AllScopes, "GET", "/v1/runs/R", "")
 		var f reply.Failure

@@ -53,7 +53,7 @@ func (t *Terminal) Ask(ctx context.Context, v *api.Run, record func(context.Cont
 		reply.Step, reply.Shown, reply.Source = w.Step, w.Shown, "terminal"
 		err = record(ctx, *reply)
 		switch {
-		case errors.Is(err, protocol.ErrUsage): // asked again
+		case errors.Is(err, protocol.ErrAnswer), errors.Is(err, protocol.ErrUsage): // asked again
 			fmt.Fprintln(t.Err, strings.TrimRight(render.Visible(err.Error()), "\n"))
 			return true, nil
 		case errors.Is(err, protocol.ErrNotWaiting):

@@ -56,8 +56,7 @@ func Wanted(w http.ResponseWriter, r *http.Request, protocols ...string) bool {
 	}
 	w.Header().Set("Connection", "Upgrade")
 	w.Header().Set("Upgrade", "websocket")
-	reply.JSON(w, http.StatusUpgradeRequired, reply.FailureOf(reply.Badf("%s is a WebSocket of the subprotocol %s; send Upgrade: websocket",
-		r.URL.Path, strings.Join(protocols, " or "))))
+	reply.Error(w, protocol.ErrUpgrade.With("send Upgrade: websocket", "%s is a WebSocket of the subprotocol %s", r.URL.Path, strings.Join(protocols, " or ")))
 	return false
 }
 

@@ -1,6 +1,7 @@
 // Command schemas writes what describes the JSON of the service, from the types that it is made of:
 //
 //	openapi.yaml (paths, by hand) ──names──► Go types (api, protocol, …) ──► components.schemas of openapi.yaml
+//	                                         protocol.Codes ───────────────► the code of an error, components.responses
 //	                                             overrides.yaml ───────┘└──► the types of the web page
 //
 // Run it in the root of the module: go run ./hub/server/schemas, or make update. A test fails while
@@ -72,6 +73,7 @@ func generate(root string) map[string][]byte {
 		}
 		files[name] = append(append(hand, mark...), g.yaml(name)...)
 	}
+	files[ofServer] = append(files[ofServer], refusals()...)
 	files[page] = g.typeScript()
 	g.used()
 	return files

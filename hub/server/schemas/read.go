@@ -49,6 +49,7 @@ type generator struct {
 func read(root string) *generator {
 	g := &generator{types: map[string]*goType{}, made: map[string]*goType{}, components: map[string]*goType{}}
 	must(0, yaml.Load(must(os.ReadFile(filepath.Join(root, overrides))), g, yaml.WithKnownFields()))
+	g.Fields["Error.code"] = schema{"enum": codeNames(0)}
 	for _, dir := range packages {
 		fset := token.NewFileSet()
 		var files []*ast.File
