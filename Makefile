@@ -2,7 +2,7 @@
 
 FUZZTIME ?= 5s
 
-.PHONY: check test race lint fuzz bench page build release demo update clean
+.PHONY: check test race lint fuzz bench page build release demo day update clean
 
 check: ## everything that CI checks
 	.ci/run
@@ -36,6 +36,9 @@ release: ## dist/: archives, Debian packages and an image for containers, with t
 
 demo: ## a workflow repairs a failing Go module
 	go run ./cmd/wf demo
+
+day: build ## a day of operating wf, told as it goes: limits, webhooks, approvals, a disaster, a restore; 4 minutes
+	WF_DAY=$(CURDIR)/bin/wf go test -count=1 -run 'TestADayOfOperation$$' -v ./cmd/wf
 
 update: ## what is written from the code: schemas of the API and types of the page, the language, the README's screen
 	go run ./hub/server/schemas

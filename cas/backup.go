@@ -91,10 +91,13 @@ var excluded = []string{
 }
 
 const (
+	backupSchema = "wf.backup/v1"
+
 	manifestFile = "manifest.json"
 	dirManifests = "manifests"
 	dirLists     = "lists"
 	dirPacks     = "packs"
+	bundleNew    = "new-" // one that is being written
 	bundleMax    = 64 << 20
 )
 
@@ -108,10 +111,12 @@ func Backup(ctx context.Context, s *Store, dir string, o BackupOptions) (r Backu
 		}
 	}()
 	b := backup{s: s, dir: dir, o: o, known: map[[32]byte]bool{}}
-	if err := b.prepare(); err != nil {
+	unlock, err := b.prepare(ctx)
+	if err != nil {
 		return r, err
 	}
-	unlockGC, err := lockGC(s, false)
+	defer unlock()
+	unlockGC, err := lockGC(ctx, s, false)
 	if err != nil {
 		return r, err
 	}
@@ -174,69 +179,6 @@ type backup struct {
 	done   int64
 
 	bundle *bundle // that is written
-}
-
-// prepare makes the directories, and reads what is there.
-func (b *backup) prepare() error {
-	for _, d := range []string{"", dirManifests, dirLists, dirPacks, dirBlobs} {
-		if err := os.MkdirAll(filepath.Join(b.dir, d), 0o700); err != nil {
-			return err
-		}
-	}
-	b.m = Manifest{Schema: "wf.backup/v1", Store: b.s.Dir(), Excluded: excluded, Bundles: []BackupFile{}, Blobs: []string{}}
-	before, raw, err := readManifest(b.dir)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return b.vacant()
-	case err != nil:
-		return err
-	}
-	sum := sha256.Sum256(raw)
-	b.m.Previous = hex.EncodeToString(sum[:])
-	for _, f := range before.Bundles {
-		list, err := os.ReadFile(filepath.Join(b.dir, dirPacks, f.SHA256+".list"))
-		if err == nil {
-			_, err = os.Stat(filepath.Join(b.dir, dirPacks, f.SHA256))
-		}
-		if err != nil || len(list)%sha256.Size != 0 {
-			continue // damaged: its packs are copied again
-		}
-		for d := range slices.Chunk(list, sha256.Size) {
-			b.known[[32]byte(d)] = true
-		}
-		b.m.Bundles = append(b.m.Bundles, f)
-	}
-	return errors.Join(files.Replace(filepath.Join(b.dir, dirManifests, b.m.Previous), raw), removeTemporary(b.dir))
-}
-
-// vacant refuses a directory that holds something else.
-func (b *backup) vacant() error {
-	names, err := os.ReadDir(b.dir)
-	for _, e := range names {
-		if !slices.Contains([]string{dirManifests, dirLists, dirPacks, dirBlobs}, e.Name()) && !strings.HasPrefix(e.Name(), ".") {
-			return protocol.ErrUsage.With("name an empty directory, or one of a backup", "%s holds something else than a backup: %s", b.dir, e.Name())
-		}
-	}
-	return errors.Join(err, removeTemporary(b.dir))
-}
-
-// removeTemporary removes what a backup that was cut off had not finished.
-func removeTemporary(dir string) error {
-	found, err := filepath.Glob(filepath.Join(dir, dirPacks, "new-*"))
-	for _, path := range found {
-		err = errors.Join(err, removeIfThere(path))
-	}
-	return err
-}
-
-func readManifest(dir string) (m Manifest, raw []byte, err error) {
-	if raw, err = os.ReadFile(filepath.Join(dir, manifestFile)); err != nil {
-		return m, nil, err
-	}
-	if err := json.Unmarshal(raw, &m); err != nil || m.Schema != "wf.backup/v1" {
-		return m, nil, fmt.Errorf("%s is no manifest of a backup: %w", filepath.Join(dir, manifestFile), protocol.ErrCorrupt)
-	}
-	return m, raw, nil
 }
 
 func (b *backup) write(ctx context.Context) error {
@@ -307,14 +249,6 @@ func appendEntries(out []byte, all []entry) []byte {
 	return out
 }
 
-// entries reads what appendEntries wrote.
-func (r *reader) entries() (out []entry) {
-	for n := r.uint(); n > 0 && !r.bad; n-- {
-		out = append(out, entry{r.take(r.uint()), r.take(r.uint())})
-	}
-	return out
-}
-
 // packs copies the packs that have a block which is reached, unless a bundle has them.
 func (b *backup) packs(ctx context.Context, c *collector) error {
 	var list []byte
@@ -381,7 +315,7 @@ func (b *backup) add(sum [32]byte, stored []byte) error {
 		return err
 	}
 	if b.bundle == nil {
-		f, err := os.CreateTemp(filepath.Join(b.dir, dirPacks), "new-*")
+		f, err := os.CreateTemp(filepath.Join(b.dir, dirPacks), bundleNew+"*")
 		if err != nil {
 			return err
 		}
@@ -437,10 +371,10 @@ func (b *backup) blob(digest []byte) error {
 	}
 	b.m.Bytes += int64(len(data))
 	to := filepath.Join(b.dir, dirBlobs, name[:2], name)
-	if old, err := os.Stat(to); err == nil && old.Size() == int64(len(data)) {
+	if old, err := os.Lstat(to); err == nil && old.Mode().IsRegular() && old.Size() == int64(len(data)) {
 		return nil
 	}
-	if err := errors.Join(b.s.opts.before(OpBackup), os.MkdirAll(filepath.Dir(to), 0o700)); err != nil {
+	if err := errors.Join(b.s.opts.before(OpBackup), files.MakeDir(filepath.Dir(to))); err != nil {
 		return err
 	}
 	b.copied += int64(len(data))
@@ -449,8 +383,7 @@ func (b *backup) blob(digest []byte) error {
 
 // list writes a list, under the name of its contents.
 func (b *backup) list(data []byte, count int) (BackupList, error) {
-	sum := sha256.Sum256(data)
-	name := hex.EncodeToString(sum[:])
+	name := sumName(data)
 	err := errors.Join(b.s.opts.before(OpBackup), files.Replace(filepath.Join(b.dir, dirLists, name), data))
 	return BackupList{BackupFile{name, int64(len(data))}, count}, err
 }
@@ -470,129 +403,4 @@ func (b *backup) finish() error {
 		}
 	}
 	return files.Replace(filepath.Join(b.dir, manifestFile), append(raw, '\n'))
-}
-
-// VerifyBackup reads all of a backup again. What it finds damaged or missing is an error wrapping ErrCorrupt.
-func VerifyBackup(ctx context.Context, dir string) (Manifest, error) {
-	m, err := readBackup(ctx, dir, func([]byte) error { return nil }, func(string, []byte) error { return nil }, func(refs, reflog []entry) error { return nil })
-	if err != nil {
-		return m, fmt.Errorf("the backup in %s: %w", dir, classify(err))
-	}
-	return m, nil
-}
-
-// readBackup gives the parts of a backup, each held against its hash: its packs in order, its blobs, its heads.
-func readBackup(ctx context.Context, dir string, pack func([]byte) error, blob func(name string, data []byte) error, heads func(refs, reflog []entry) error) (m Manifest, err error) {
-	if m, _, err = readManifest(dir); err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
-			err = protocol.ErrUsage.With("wf store backup DIR makes one", "there is no backup in %s", dir)
-		}
-		return m, err
-	}
-	list, err := readListed(dir, m.Packs)
-	if err != nil {
-		return m, err
-	}
-	wanted := make(map[[32]byte]bool, m.Packs.Count)
-	for d := range slices.Chunk(list, sha256.Size) {
-		wanted[[32]byte(d)] = true
-	}
-	for _, f := range m.Bundles {
-		if err := readBundle(ctx, dir, f, wanted, pack); err != nil {
-			return m, err
-		}
-	}
-	if len(wanted) > 0 {
-		return m, fmt.Errorf("%s lacks %d packs: %w", dir, len(wanted), protocol.ErrCorrupt)
-	}
-	for _, name := range m.Blobs {
-		if ctx.Err() != nil {
-			return m, context.Cause(ctx)
-		}
-		if err := readBlob(dir, name, blob); err != nil {
-			return m, err
-		}
-	}
-	raw, err := readListed(dir, m.Heads)
-	if err != nil {
-		return m, err
-	}
-	r := reader{b: raw}
-	refs := r.entries()
-	reflog := r.entries()
-	if r.bad || len(r.b) > 0 || len(refs) != m.Heads.Count {
-		return m, fmt.Errorf("the heads in %s: %w", dir, protocol.ErrCorrupt)
-	}
-	return m, heads(refs, reflog)
-}
-
-// readListed reads a list, and holds it against its hash.
-func readListed(dir string, l BackupList) ([]byte, error) {
-	data, err := os.ReadFile(filepath.Join(dir, dirLists, filepath.Base(l.SHA256)))
-	if sum := sha256.Sum256(data); err != nil || hex.EncodeToString(sum[:]) != l.SHA256 {
-		return nil, fmt.Errorf("list %s: %w", l.SHA256, errors.Join(protocol.ErrCorrupt, err))
-	}
-	return data, nil
-}
-
-// readBundle gives the packs of a bundle that are wanted, and takes them off the list.
-func readBundle(ctx context.Context, dir string, b BackupFile, wanted map[[32]byte]bool, pack func([]byte) error) error {
-	damaged := func(err error) error {
-		return fmt.Errorf("bundle %s: %w", b.SHA256, errors.Join(protocol.ErrCorrupt, err))
-	}
-	f, err := os.Open(filepath.Join(dir, dirPacks, filepath.Base(b.SHA256)))
-	if err != nil {
-		return damaged(err)
-	}
-	defer f.Close()
-	h := sha256.New()
-	in := bufio.NewReaderSize(io.TeeReader(f, h), 1<<20)
-	for {
-		n, err := binary.ReadUvarint(in)
-		if err == io.EOF {
-			break
-		}
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		if err != nil || n > 2*BlockMax {
-			return damaged(err)
-		}
-		stored := make([]byte, n)
-		if _, err := io.ReadFull(in, stored); err != nil {
-			return damaged(err)
-		}
-		sum := sha256.Sum256(stored)
-		if !wanted[sum] {
-			continue
-		}
-		delete(wanted, sum)
-		if err := pack(stored); err != nil {
-			return err
-		}
-	}
-	if hex.EncodeToString(h.Sum(nil)) != b.SHA256 {
-		return damaged(nil)
-	}
-	return nil
-}
-
-// readBlob gives a blob, and holds its block against the digest.
-func readBlob(dir, name string, blob func(string, []byte) error) error {
-	sum, err := hex.DecodeString(name)
-	if err != nil || len(sum) != sha256.Size {
-		return fmt.Errorf("the blob %q: %w", name, protocol.ErrCorrupt)
-	}
-	data, err := readData(filepath.Join(dir, dirBlobs, name[:2], name))
-	var us []unpacked
-	if err == nil {
-		us, err = unpack(data)
-	}
-	if err == nil && (len(us) != 1 || !bytes.Equal(us[0].digest[:], sum)) {
-		err = errors.New("it holds another block")
-	}
-	if err != nil {
-		return fmt.Errorf("blob %s: %w", name, errors.Join(protocol.ErrCorrupt, err))
-	}
-	return blob(name, data)
 }

@@ -65,7 +65,7 @@ func Import(ctx context.Context, r io.Reader, into *Store, o ImportOptions) (in 
 		return in, err
 	}
 	defer done()
-	unlockGC, err := lockGC(into, false)
+	unlockGC, err := lockGC(ctx, into, false)
 	if err != nil {
 		return in, err
 	}

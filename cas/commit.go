@@ -32,7 +32,7 @@ type Move struct {
 	Events []EventRef
 	Note   string // for the reflog
 	TS     int64  // unix µs; 0 is now
-	// Base is the run that a new fork shares the events up to Events[0].Seq−1 with.
+	// Base is the run that a new fork shares the events up to Events[0].Seq−1 with; it must be there.
 	Base protocol.RunID
 }
 
@@ -277,7 +277,7 @@ func (s *Store) apply(tx *bolt.Tx, lk *lookup, r *request) error {
 			return nil
 		}
 		if !h.Link.Defined() {
-			if r.err = s.deleted(tx, m.Name); r.err != nil {
+			if r.err = s.deleted(tx, lk, m.Name); r.err != nil {
 				return nil
 			}
 		}
@@ -285,9 +285,12 @@ func (s *Store) apply(tx *bolt.Tx, lk *lookup, r *request) error {
 			r.err = fmt.Errorf("commit to %s: its head is %s, not %s: %w", m.Name, orNone(h.Link), orNone(m.Old), protocol.ErrHeadMoved)
 			return nil
 		}
+		if r.err = s.forkable(tx, lk, m); r.err != nil {
+			return nil
+		}
 		heads[i] = h
 	}
-	if r.err = s.deletable(tx, r.deletes); r.err != nil {
+	if r.err = s.deletable(tx, lk, r.deletes); r.err != nil {
 		return nil
 	}
 	if err := s.opts.before(OpApply); err != nil {
@@ -312,11 +315,24 @@ func (s *Store) apply(tx *bolt.Tx, lk *lookup, r *request) error {
 		}
 	}
 	for _, d := range r.deletes {
-		if err := s.bury(tx, d); err != nil {
+		if err := s.bury(tx, lk, d); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// forkable refuses a fork of a run that was deleted since it was read: a collection may have removed its events.
+func (s *Store) forkable(tx *bolt.Tx, lk *lookup, m Move) error {
+	if m.Base == "" {
+		return nil
+	}
+	base := protocol.RunHead(m.Base)
+	h, err := s.readHead(tx, base)
+	if err == nil && !h.Link.Defined() {
+		err = s.absent(tx, lk, base)
+	}
+	return err
 }
 
 func orNone(l protocol.Link) string {

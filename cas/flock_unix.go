@@ -36,12 +36,10 @@ func lockWait(f *os.File, exclusive bool) error {
 }
 
 // tryLock locks f exclusively if no other descriptor has it locked.
-func tryLock(f *os.File) (bool, error) { return tryFlock(f, unix.LOCK_EX) }
+func tryLock(f *os.File) (bool, error) { return tryLockAs(f, unix.LOCK_EX) }
 
-// tryShare locks f beside others that share it, if no descriptor has it locked exclusively.
-func tryShare(f *os.File) (bool, error) { return tryFlock(f, unix.LOCK_SH) }
-
-func tryFlock(f *os.File, how int) (bool, error) {
+// tryLockAs is tryLock for a lock that may be shared: unix.LOCK_SH.
+func tryLockAs(f *os.File, how int) (bool, error) {
 	switch err := unix.Flock(int(f.Fd()), how|unix.LOCK_NB); {
 	case err == nil:
 		return true, nil

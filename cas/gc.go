@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"wf/files"
 	"wf/protocol"
 )
@@ -62,7 +64,7 @@ func GC(ctx context.Context, s *Store, o GCOptions) (r GCReport, err error) {
 		}
 	}()
 	if !o.DryRun {
-		unlockGC, err := lockGC(s, true)
+		unlockGC, err := lockGC(ctx, s, true)
 		if err != nil {
 			return r, err
 		}
@@ -112,36 +114,15 @@ func fileSize(s *Store) int64 {
 // Hold keeps collections away until release is called: what is stored meanwhile stays, although nothing leads to
 // it yet. It waits for one that is under way.
 func (s *Store) Hold(ctx context.Context) (release func(), err error) {
-	dir := filepath.Join(s.Dir(), dirRuns)
-	if err := files.MakeDir(dir); err != nil {
-		return nil, classify(err)
+	if release, err = lockGC(ctx, s, false); err != nil {
+		return nil, err
 	}
-	f, err := openLock(filepath.Join(dir, ".gc"), false)
-	if err != nil {
-		return nil, classify(err)
-	}
-	for {
-		free, err := tryShare(f)
-		if free && err == nil {
-			return sync.OnceFunc(func() { _ = f.Close() }), nil // frees the lock; nothing was written
-		}
-		if err != nil {
-			return nil, errors.Join(classify(err), f.Close())
-		}
-		select {
-		case <-ctx.Done():
-			return nil, errors.Join(context.Cause(ctx), f.Close())
-		case <-time.After(holdEvery):
-		}
-	}
+	return sync.OnceFunc(release), nil
 }
-
-// holdEvery is how often Hold looks whether a collection is over.
-const holdEvery = 50 * time.Millisecond
 
 // lockGC keeps collections apart from each other and from imports: no head reaches the blocks of
 // an import until its end.
-func lockGC(s *Store, exclusive bool) (func(), error) {
+func lockGC(ctx context.Context, s *Store, exclusive bool) (func(), error) {
 	dir := filepath.Join(s.Dir(), dirRuns)
 	if err := files.MakeDir(dir); err != nil {
 		return nil, classify(err)
@@ -150,11 +131,17 @@ func lockGC(s *Store, exclusive bool) (func(), error) {
 	if err != nil {
 		return nil, classify(err)
 	}
-	free := true
+	how := unix.LOCK_SH
 	if exclusive {
-		free, err = tryLock(f)
-	} else {
-		err = lockWait(f, false)
+		how = unix.LOCK_EX
+	}
+	free, err := tryLockAs(f, how)
+	for ; err == nil && !free && !exclusive; free, err = tryLockAs(f, how) { // until the collection has ended
+		select {
+		case <-time.After(20 * time.Millisecond):
+		case <-ctx.Done():
+			return nil, errors.Join(context.Cause(ctx), f.Close())
+		}
 	}
 	if err == nil && !free {
 		err = fmt.Errorf("an import, a backup, another gc or a step that stores large artifacts is under way: %w", protocol.ErrBusy)

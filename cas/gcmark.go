@@ -545,10 +545,15 @@ func (c *collector) outlived(ctx context.Context) (old extent, err error) {
 	}
 	err = c.s.view(ctx, func(tx *bolt.Tx) error {
 		old, c.extents = extent{}, map[string]bool{}
+		latest := int64(0) // a time before that, or one to come, was told by a clock that was wrong
 		for v := tx.Bucket(bucketMeta).Get(keyGC); len(v) >= gcMarkSize; v = v[gcMarkSize:] {
 			at := extent{string(packKey(binary.BigEndian.Uint64(v[8:]))), int(binary.BigEndian.Uint32(v[20:]))}
 			c.extents[at.pack] = true
-			if int64(binary.BigEndian.Uint64(v)) <= c.clock-c.o.Grace.Microseconds() {
+			noted := int64(binary.BigEndian.Uint64(v))
+			if noted < latest || noted > c.clock {
+				continue
+			}
+			if latest = noted; noted <= c.clock-c.o.Grace.Microseconds() {
 				old = at
 			}
 		}

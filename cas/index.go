@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	bolt "go.etcd.io/bbolt"
 
@@ -34,7 +35,7 @@ func (s *Store) admit(db *bolt.DB) error {
 			}
 			if meta != nil { // a lost meta bucket is no reason to refuse the blocks
 				if v := meta.Get(keyVersion); len(v) != 1 || v[0] > layoutVersion {
-					return fmt.Errorf("%s has layout %x, this wf knows up to %d: %w", db.Path(), v, layoutVersion, protocol.ErrNewerStore)
+					return fmt.Errorf("%s has layout %s, this wf knows up to %d: %w", db.Path(), strings.Trim(fmt.Sprint(v), "[]"), layoutVersion, protocol.ErrNewerStore)
 				}
 			}
 			missing = !indexed(tx) || tx.Bucket(bucketReflog) == nil

@@ -63,7 +63,7 @@ func TestNoDirectoryOfAStoreIsALink(t *testing.T) {
 		do  func(*Store) error
 	}{
 		"the lock of a run": {dirRuns, func(s *Store) error { _, err := s.LockRun("R1"); return err }},
-		"a collection":      {dirRuns, func(s *Store) error { _, err := lockGC(s, true); return err }},
+		"a collection":      {dirRuns, func(s *Store) error { _, err := lockGC(t.Context(), s, true); return err }},
 		"a large block":     {dirBlobs, func(s *Store) error { return s.Commit(t.Context(), Batch{Blocks: []Block{Raw(noise)}}) }},
 		"one of a shard": {filepath.Join(dirBlobs, hex.EncodeToString([]byte(digest[:1]))), func(s *Store) error {
 			return s.Commit(t.Context(), Batch{Blocks: []Block{Raw(noise)}})

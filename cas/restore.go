@@ -69,8 +69,8 @@ func (s *Store) Release(ctx context.Context) error {
 	return s.update(ctx, func(tx *bolt.Tx) error { return tx.Bucket(bucketMeta).Delete(keyHeld) })
 }
 
-// restoring is the directory within that of a store in which it is made.
-const restoring = ".restoring"
+// Restoring is the directory within that of a store in which it is made.
+const Restoring = ".restoring"
 
 // Restore makes a store of a backup in the directory to, which is empty or does not exist, proves it, and puts it
 // in place. The store is held: see Held. now is unix µs. Cut off anywhere there is no store in the directory, and another
@@ -78,14 +78,33 @@ const restoring = ".restoring"
 func Restore(ctx context.Context, backup, to string, now int64, o Options) (m Manifest, err error) {
 	defer func() {
 		if err != nil {
-			err = fmt.Errorf("restore %s from %s: %w", to, backup, classify(err))
+			err = damagedBackup(fmt.Errorf("restore %s from %s: %w", to, backup, classify(err)))
 		}
 	}()
-	at := filepath.Join(to, restoring)
+	at := filepath.Join(to, Restoring)
 	if backup, err = filepath.Abs(backup); err != nil {
 		return m, err
 	}
 	if err := emptyFor(to); err != nil {
+		return m, err
+	}
+	if err := os.MkdirAll(to, 0o700); err != nil {
+		return m, err
+	}
+	// As for a store that is being made: of two one goes on.
+	turn, err := openLock(filepath.Join(to, fileTurn), false)
+	if err != nil {
+		return m, err
+	}
+	defer func() { err = errors.Join(err, turn.Close()) }()
+	free, err := tryLock(turn)
+	if err == nil && !free {
+		err = protocol.ErrBusy.With("", "another process makes a store in %s", to)
+	}
+	if err == nil {
+		err = emptyFor(to)
+	}
+	if err != nil {
 		return m, err
 	}
 	if err := errors.Join(os.RemoveAll(at), os.RemoveAll(filepath.Join(to, dirBlobs)), os.MkdirAll(filepath.Join(at, dirBlobs), 0o700)); err != nil {
@@ -119,13 +138,16 @@ func emptyFor(to string) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	cut := false
+	there := map[string]bool{}
 	for _, e := range names {
-		cut = cut || e.Name() == restoring
+		there[e.Name()] = true
 	}
-	for _, e := range names {
-		if e.Name() != restoring && (!cut || e.Name() != dirBlobs) {
-			return protocol.ErrUsage.With("name a directory that is empty, or that does not exist", "%s is not empty: there is %s", to, e.Name())
+	if there[fileDB] {
+		return protocol.ErrUsage.With("name a directory that is empty, or that does not exist; if it was restored there before, wf store adopt --store "+to+" goes on with it", "there is a store in %s", to)
+	}
+	for name := range there {
+		if name != Restoring && name != fileTurn && (!there[Restoring] || name != dirBlobs) {
+			return protocol.ErrUsage.With("name a directory that is empty, or that does not exist", "%s is not empty: there is %s", to, name)
 		}
 	}
 	return err

@@ -81,7 +81,7 @@ func (w *walk) read(ctx context.Context) ([]protocol.Entry, error) {
 		case err != nil:
 			return err
 		case !head.Link.Defined():
-			return w.s.absent(tx, w.name)
+			return w.s.absent(tx, w.s.newLookup(tx), w.name)
 		case w.from < 0:
 			return fmt.Errorf("%d: %w", w.from, protocol.ErrBadCursor)
 		case w.from > head.Seq:

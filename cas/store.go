@@ -91,7 +91,8 @@ type lookup struct {
 	held  map[[packKeySize]byte]*openPack
 	alone bool // of a commit: one batch is all of it
 
-	gathered gathered // of a commit of several
+	gathered gathered                 // of a commit of several
+	buried   map[protocol.Link][]byte // tombstones of this commit
 
 	// near is the segment of the block found last, and its place there: the event before an
 	// event lies right before it, or a few blocks, and needs no look into the index.

@@ -39,14 +39,14 @@ func Bury(h Head, t protocol.Tombstone) (Deletion, error) {
 // Tombstone is that of a run which was deleted; nil where none was.
 func (s *Store) Tombstone(ctx context.Context, run protocol.RunID) (t *protocol.Tombstone, err error) {
 	err = s.view(ctx, func(tx *bolt.Tx) (err error) {
-		t, err = s.tombstone(tx, protocol.RunHead(run))
+		t, err = s.tombstone(tx, s.newLookup(tx), protocol.RunHead(run))
 		return err
 	})
 	return t, err
 }
 
 // tombstone is that of the run under a head, or nil.
-func (s *Store) tombstone(tx *bolt.Tx, head string) (*protocol.Tombstone, error) {
+func (s *Store) tombstone(tx *bolt.Tx, lk *lookup, head string) (*protocol.Tombstone, error) {
 	run, ok := strings.CutPrefix(head, protocol.RunHead(""))
 	if !ok {
 		return nil, nil
@@ -55,7 +55,10 @@ func (s *Store) tombstone(tx *bolt.Tx, head string) (*protocol.Tombstone, error)
 	if err != nil || !h.Link.Defined() {
 		return nil, err
 	}
-	data, err := s.newLookup(tx).block(h.Link)
+	data, err := lk.buried[h.Link], error(nil)
+	if data == nil {
+		data, err = lk.block(h.Link)
+	}
 	t := new(protocol.Tombstone)
 	if err == nil {
 		err = Decode(data, t)
@@ -67,8 +70,8 @@ func (s *Store) tombstone(tx *bolt.Tx, head string) (*protocol.Tombstone, error)
 }
 
 // deleted is an error wrapping protocol.ErrRunDeleted where the run under a head was deleted.
-func (s *Store) deleted(tx *bolt.Tx, head string) error {
-	t, err := s.tombstone(tx, head)
+func (s *Store) deleted(tx *bolt.Tx, lk *lookup, head string) error {
+	t, err := s.tombstone(tx, lk, head)
 	if err == nil && t != nil {
 		err = t.Error()
 	}
@@ -76,8 +79,8 @@ func (s *Store) deleted(tx *bolt.Tx, head string) error {
 }
 
 // absent says why there is no head.
-func (s *Store) absent(tx *bolt.Tx, head string) error {
-	if err := s.deleted(tx, head); err != nil {
+func (s *Store) absent(tx *bolt.Tx, lk *lookup, head string) error {
+	if err := s.deleted(tx, lk, head); err != nil {
 		return err
 	}
 	return protocol.ErrUnknownRun
@@ -88,7 +91,7 @@ func (s *Store) runHead(ctx context.Context, run protocol.RunID) (h Head, err er
 	err = s.view(ctx, func(tx *bolt.Tx) error {
 		name := protocol.RunHead(run)
 		if h, err = s.readHead(tx, name); err == nil && !h.Link.Defined() {
-			err = s.absent(tx, name)
+			err = s.absent(tx, s.newLookup(tx), name)
 		}
 		return err
 	})
@@ -99,11 +102,11 @@ func (s *Store) runHead(ctx context.Context, run protocol.RunID) (h Head, err er
 }
 
 // deletable reports whether the heads of runs are where their deletion expects them.
-func (s *Store) deletable(tx *bolt.Tx, all []Deletion) error {
+func (s *Store) deletable(tx *bolt.Tx, lk *lookup, all []Deletion) error {
 	for _, d := range all {
 		h, err := s.readHead(tx, d.head.Name)
 		if err == nil && !h.Link.Defined() {
-			err = s.absent(tx, d.head.Name)
+			err = s.absent(tx, lk, d.head.Name)
 		}
 		if err == nil && h.Link != d.head.Link {
 			err = fmt.Errorf("delete %s: its head is %s, not %s: %w", d.head.Name, h.Link, d.head.Link, protocol.ErrHeadMoved)
@@ -116,7 +119,11 @@ func (s *Store) deletable(tx *bolt.Tx, all []Deletion) error {
 }
 
 // bury takes a run out of the transaction and puts its tombstone there.
-func (s *Store) bury(tx *bolt.Tx, d Deletion) error {
+func (s *Store) bury(tx *bolt.Tx, lk *lookup, d Deletion) error {
+	if lk.buried == nil {
+		lk.buried = map[protocol.Link][]byte{}
+	}
+	lk.buried[d.tombstone.Link] = d.tombstone.Data
 	if err := dropHead(tx, d.head.Name); err != nil {
 		return err
 	}

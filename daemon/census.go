@@ -21,8 +21,8 @@ import (
 //	heads that moved, now and then ─► look ─► counts ─► metrics
 //
 // Reading the counts folds nothing. To bring them up to date a run is folded only where its head moved, this process
-// does not drive it and did not read it anyway. A run that is driven here counts as running, also while it waits
-// for a timer of the next minute. Runs of sub-workflows are parts of others and do not count.
+// does not drive it and did not read it anyway, or it was queued. A run that is driven here counts as running, also while
+// it waits for a timer of the next minute. Runs of sub-workflows are parts of others and do not count.
 type census struct {
 	s      *cas.Store
 	fold   func(context.Context, protocol.RunID) (*rules.State, error)
@@ -179,7 +179,7 @@ func (c *census) recount(ctx context.Context) error {
 
 // standing finds out where a run stands that moved to h; old is where it stood.
 func (c *census) standing(ctx context.Context, run protocol.RunID, h cas.Head, old standing) (standing, error) {
-	if old.workflow != "" && c.drives(run) {
+	if old.workflow != "" && old.status != protocol.Queued && c.drives(run) {
 		old.seq, old.status, old.moved = h.Seq, protocol.Running, h.TS
 		return old, nil
 	}
@@ -218,7 +218,7 @@ func (c *census) register(m *meters) {
 	m.GaugeFunc("wf_run_unmoved_seconds", "How long ago the run had its last event that moved least lately of all of a status.", func(emit func(float64, ...string)) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		for _, x := range []protocol.RunStatus{protocol.Running, protocol.Waiting, protocol.Suspended} {
+		for _, x := range []protocol.RunStatus{protocol.Queued, protocol.Running, protocol.Waiting, protocol.Suspended} {
 			if at, ok := c.oldest[x]; ok {
 				emit(max(0, time.Since(time.UnixMicro(at)).Seconds()), string(x))
 			}

@@ -113,6 +113,7 @@ func New(u *compose.Setup, s *cas.Store, o Options) (*Daemon, error) {
 	if d.notify, err = u.Notifier(s, k.e, o.Log); err != nil {
 		return nil, err
 	}
+	d.notify.Notice = m.notified
 	d.probe = newProbe(k.looked, func(ctx context.Context) error {
 		_, err := s.Head(ctx, "")
 		return err

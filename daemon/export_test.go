@@ -50,6 +50,9 @@ func Notice(r *metrics.Registry, log *slog.Logger, price func(protocol.Usage) *i
 	}
 }
 
+// Notified counts what came of attempts to deliver notifications.
+func Notified(r *metrics.Registry) func(protocol.Data) { return newMeters(r, "devel", nil).notified }
+
 // NewProbe is a probe under a clock.
 func NewProbe(started <-chan struct{}, look func(context.Context) error, now func() time.Time) (ready func(context.Context) error, end func()) {
 	p := newProbe(started, look)

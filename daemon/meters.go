@@ -33,7 +33,7 @@ type meters struct {
 	attempts, failed, steps, waits, answers     *metrics.Counter
 	limits, corrections, compactions, tools     *metrics.Counter
 	calls, tokens, cost, unpriced, fallbacks    *metrics.Counter
-	refused                                     *metrics.Counter
+	refused, held, told                         *metrics.Counter
 	stepTime, callTime, firstTime, commit, sync *metrics.Histogram
 }
 
@@ -44,7 +44,7 @@ const mostWorkflows = 200
 const mostModels = 100
 
 func (*meters) statuses(more ...string) metrics.Label {
-	all := []string{string(protocol.Running), string(protocol.Waiting), string(protocol.Suspended), string(protocol.Done), string(protocol.Failed), string(protocol.Cancelled)}
+	all := []string{string(protocol.Queued), string(protocol.Running), string(protocol.Waiting), string(protocol.Suspended), string(protocol.Done), string(protocol.Failed), string(protocol.Cancelled)}
 	return metrics.Label{Name: "status", Values: append(all, more...)}
 }
 
@@ -80,6 +80,11 @@ func newMeters(r *metrics.Registry, version string, price func(protocol.Usage) *
 	m.answers = r.Counter("wf_answers_total", "Answers that this process recorded.")
 	m.limits = r.Counter("wf_limits_reached_total", "Limits of runs that were reached, by limit.", m.class("steps", "duration", "cost_usd", "tokens"))
 
+	m.held = r.Counter("wf_held_total", "Times that a visit was held by the limits of a provider, by limit.",
+		m.class(protocol.HeldByRequests, protocol.HeldByTokens, protocol.HeldByInFlight, protocol.HeldByRetryAfter))
+	m.told = r.Counter("wf_notifications_total", "Attempts to deliver a notification, by what came of them; a dead one is not attempted again.",
+		metrics.Label{Name: "status", Values: []string{toldDelivered, toldFailed, toldDead}})
+
 	m.calls = r.Counter("wf_model_calls_total", "Model calls by model and how they ended.", model,
 		metrics.Label{Name: "status", Values: []string{callOK, protocol.StopLength, protocol.StopRefused, protocol.StopOverflow, protocol.StopGivenUp}})
 	m.callTime = r.Histogram("wf_model_call_seconds", "Time that model calls took, by model.", metrics.Seconds, model)
@@ -101,6 +106,25 @@ func newMeters(r *metrics.Registry, version string, price func(protocol.Usage) *
 		m.failed.Zero(code)
 	}
 	return m
+}
+
+// What came of an attempt to deliver a notification.
+const (
+	toldDelivered = "delivered"
+	toldFailed    = "failed"
+	toldDead      = "dead"
+)
+
+// notified counts what came of an attempt to deliver a notification.
+func (m *meters) notified(result protocol.Data) {
+	switch result.(type) {
+	case protocol.Delivered:
+		m.told.Inc(toldDelivered)
+	case protocol.DeliveryFailed:
+		m.told.Inc(toldFailed)
+	case protocol.DeliveryDead:
+		m.told.Inc(toldDead)
+	}
 }
 
 // callOK is how a call ended of which all came.
@@ -146,6 +170,8 @@ func (m *meters) notice(u api.Update) {
 		m.answers.Inc()
 	case protocol.LimitReached:
 		m.limits.Inc(d.Limit)
+	case protocol.Held:
+		m.held.Inc(d.Limit)
 	case protocol.Usage:
 		m.usage(workflow, d)
 	case protocol.ModelFallback:

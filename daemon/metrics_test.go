@@ -282,6 +282,52 @@ func TestOnlyRunsThatMovedAreFolded(t *testing.T) {
 	}
 }
 
+func TestAttemptsOfNotificationsAreCounted(t *testing.T) {
+	r := new(metrics.Registry)
+	notified := daemon.Notified(r)
+	for _, result := range []protocol.Data{protocol.DeliveryFailed{}, protocol.DeliveryFailed{}, protocol.DeliveryDead{}, protocol.Delivered{}, protocol.Delivered{}, protocol.Delivered{}} {
+		notified(result)
+	}
+	want := map[string]float64{"wf_notifications_total{failed}": 2, "wf_notifications_total{dead}": 1, "wf_notifications_total{delivered}": 3}
+	if diff := cmp.Diff(want, some(scraped(t, r), "wf_notifications_total")); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// A run that waits for a slot of its group is queued, until it has it, though this process waits with it.
+func TestAQueuedRunIsCountedAsOne(t *testing.T) {
+	dir := t.TempDir()
+	laid(t, dir, map[string]string{"one.yaml": "wf: 1\nname: one\nconcurrency: one\nroles: {q: {ask: Well?}}\n"})
+	d := unstarted(t, dir)
+	daemon.StartUncounted(d)
+	first := begun(t, d, "one", `{}`)
+	second, _, err := d.Service.Start(t.Context(), api.Start{Workflow: "one"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	counted := func() map[string]float64 {
+		t.Helper()
+		if err := daemon.Recount(t.Context(), d); err != nil {
+			t.Fatal(err)
+		}
+		return some(scraped(t, d.Handler()), "wf_runs")
+	}
+	if diff := cmp.Diff(map[string]float64{"wf_runs{one,waiting}": 1, "wf_runs{one,queued}": 1}, counted()); diff != "" {
+		t.Error(diff)
+	}
+	if _, there := scraped(t, d.Handler())["wf_run_unmoved_seconds{queued}"]; !there {
+		t.Error("it is not told how long a run is queued")
+	}
+	if _, err := d.Service.Answer(t.Context(), first, api.Answer{Text: "yes"}); err != nil {
+		t.Fatal(err)
+	}
+	parked(t, d, first)
+	parked(t, d, second)
+	if diff := cmp.Diff(map[string]float64{"wf_runs{one,done}": 1, "wf_runs{one,waiting}": 1}, counted()); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // Workflows that are not served count together.
 func TestWorkflowsThatAreNotServedAreOthers(t *testing.T) {
 	r := new(metrics.Registry)
@@ -321,6 +367,7 @@ func TestModelCallsAreCountedOnceWithTheirCost(t *testing.T) {
 	notice(api.Update{Run: "R", Wrote: true, Data: protocol.ToolResult{IsError: true}})
 	notice(api.Update{Run: "R", Step: "coder#1", Wrote: true, Data: protocol.AttemptFailed{Error: protocol.ErrorInfo{Code: "rate_limited"}}})
 	notice(api.Update{Run: "R", Wrote: true, Data: protocol.LimitReached{Limit: "cost_usd"}})
+	notice(api.Update{Run: "R", Step: "coder#1", Wrote: true, Data: protocol.Held{Provider: "a", Limit: protocol.HeldByTokens}})
 	notice(api.Update{Run: "R", Step: "coder#1", Wrote: true, Data: protocol.SuspendedBy{Reason: protocol.ByError}}) // of a step alone
 	notice(api.Update{Run: "R", Wrote: true, Workflow: &protocol.Workflow{Name: "w"}, Data: protocol.SuspendedBy{Reason: protocol.ByLimit}})
 	got := scraped(t, r)
@@ -330,7 +377,7 @@ func TestModelCallsAreCountedOnceWithTheirCost(t *testing.T) {
 		"wf_tokens_total{a/b,input}": 2000, "wf_tokens_total{a/b,cached}": 1200, "wf_tokens_total{a/b,written}": 100, "wf_tokens_total{a/b,output}": 200,
 		"wf_tokens_total{a/b,reasoning}": 80, "wf_tokens_total{c/d,input}": 10,
 		"wf_cost_dollars_total{w,a/b}": .009, "wf_unpriced_calls_total{c/d}": 1, "wf_model_fallbacks_total{a/b}": 1, "wf_tool_results_total{error}": 1,
-		"wf_attempts_failed_total{rate_limited}": 1, "wf_limits_reached_total{cost_usd}": 1, "wf_runs_suspended_total{w,limit}": 1,
+		"wf_attempts_failed_total{rate_limited}": 1, "wf_limits_reached_total{cost_usd}": 1, "wf_held_total{tokens}": 1, "wf_runs_suspended_total{w,limit}": 1,
 	}
 	var families []string
 	for key := range want {

@@ -96,7 +96,13 @@ func whole(f *os.File, err error, most int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	b, err := Bounded(f, most)
+	var b []byte
+	info, err := f.Stat()
+	if err == nil && info.Size() > most {
+		err = odd("has %d bytes, more than %d", info.Size(), most) // before memory is taken for them
+	} else if err == nil {
+		b, err = Bounded(f, most)
+	}
 	if errors.Is(err, ErrOdd) {
 		err = fmt.Errorf("%s %w", f.Name(), err)
 	}

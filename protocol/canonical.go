@@ -19,13 +19,23 @@ const JSONMaxDepth = 256
 // CanonicalJSON is v as canonical JSON (RFC 8785): keys sorted, no spaces, the shortest form
 // of every number. The numbers of our data lie within ±(2^53−1); beyond is an error.
 func CanonicalJSON(v any) ([]byte, error) {
-	var buf bytes.Buffer
-	enc := json.NewEncoder(&buf)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
+	b, err := PlainJSON(v)
+	if err != nil {
 		return nil, fmt.Errorf("canonical JSON of %T: %w", v, err)
 	}
-	return CanonicalizeJSON(buf.Bytes())
+	return CanonicalizeJSON(b)
+}
+
+// PlainJSON is v as JSON that has each character as itself: json.Marshal writes <, > and & in six bytes each, so that a text
+// within the bounds of a request is one beyond them when it was sent on.
+func PlainJSON(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
 // CanonicalizeJSON rewrites one JSON value as canonical JSON (RFC 8785). Invalid UTF-8, lone

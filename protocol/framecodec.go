@@ -1,7 +1,6 @@
 package protocol
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -144,13 +143,7 @@ func (w *wireFrame) encode(c Codec) ([]byte, error) {
 	if c == CBORFrames {
 		return frameOut.Marshal(w)
 	}
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(w); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+	return PlainJSON(w)
 }
 
 func (w *wireFrame) decode(c Codec, b []byte) error {

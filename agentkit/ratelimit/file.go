@@ -61,19 +61,13 @@ func flock(f *os.File, how int) error {
 	}
 }
 
-// readState reads the newer copy that is whole, and its number; 0 is an empty file.
+// readState reads the newer copy that is whole, and its number. One that is empty was cut off: none is made so.
 func readState(f io.ReaderAt, s *state) (number uint64, err error) {
 	var heads [2][headSize]byte
-	empty := true
 	for i := range heads {
-		n, err := f.ReadAt(heads[i][:], int64(i)*copySize)
-		if err != nil && !errors.Is(err, io.EOF) {
+		if _, err := f.ReadAt(heads[i][:], int64(i)*copySize); err != nil && !errors.Is(err, io.EOF) {
 			return 0, err
 		}
-		empty = empty && n == 0
-	}
-	if empty {
-		return 0, nil
 	}
 	numberOf := func(i int) uint64 {
 		if string(heads[i][:8]) != magic {
@@ -160,10 +154,25 @@ func aliveAt(path string, member int) bool {
 	return flock(f, unix.LOCK_SH|unix.LOCK_NB) != nil // closing it frees what it got
 }
 
-// openLedger opens the file of a ledger, and makes it.
-func openLedger(path string) (*os.File, error) {
+// openLedger opens the file of a ledger, and makes it: with a state in it before others find it.
+func openLedger(path string, first *state) (*os.File, error) {
+	f, err := files.OpenFile(path, os.O_RDWR, 0o600)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return f, err
+	}
 	if err := files.MakeDir(filepath.Dir(path)); err != nil {
 		return nil, err
 	}
-	return files.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	made, err := os.CreateTemp(filepath.Dir(path), ".new-*")
+	if err != nil {
+		return nil, err
+	}
+	defer os.Remove(made.Name()) // it has another name by then, or is of no use
+	if err := errors.Join(writeState(made, first, 1), made.Close()); err != nil {
+		return nil, err
+	}
+	if err := os.Link(made.Name(), path); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, err
+	}
+	return files.OpenFile(path, os.O_RDWR, 0o600)
 }

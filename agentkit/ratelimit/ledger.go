@@ -115,7 +115,11 @@ func (l *ledger) read(now int64) (s *state, number uint64, changed bool, err err
 func (l *ledger) locked(do func() error) error {
 	for {
 		if l.file.f == nil {
-			f, err := openLedger(l.path)
+			boot, err := l.boot()
+			if err != nil {
+				return err
+			}
+			f, err := openLedger(l.path, newState(boot, l.window))
 			if err != nil {
 				return err
 			}

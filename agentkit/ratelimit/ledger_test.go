@@ -200,6 +200,7 @@ func TestADamagedFileIsAFullWindow(t *testing.T) {
 	for name, damage := range map[string]func(path string) error{
 		"foreign":   func(path string) error { return os.WriteFile(path, []byte("what is this"), 0o600) },
 		"cut short": func(path string) error { return os.Truncate(path, headSize+5) },
+		"emptied":   func(path string) error { return os.Truncate(path, 0) },
 		"another boot": func(path string) error {
 			f, err := os.OpenFile(path, os.O_RDWR, 0)
 			if err != nil {
@@ -230,7 +231,23 @@ func TestADamagedFileIsAFullWindow(t *testing.T) {
 					t.Fatal(err)
 				}
 				began := time.Now()
-				ask(t, asProcess(dir, lim))
+				meanwhile := Status{}
+				waits := WithWatcher(t.Context(), func(Hold) func() {
+					var err error
+					if meanwhile, err = a.Look(); err != nil {
+						t.Error(err)
+					}
+					return func() {}
+				})
+				if _, err := asProcess(dir, lim).Ask(waits, 1); err != nil {
+					t.Fatal(err)
+				}
+				if meanwhile.Unknown != (name != "another boot") {
+					t.Errorf("meanwhile: %+v", meanwhile)
+				}
+				if s, err := a.Look(); err != nil || s.Unknown || s.Requests != 1 {
+					t.Errorf("%+v, %v", s, err)
+				}
 				if d := time.Since(began); d < Window || d > Window+2*time.Second {
 					t.Errorf("the next call waited %v", d)
 				}

@@ -14,6 +14,7 @@ import (
 type Status struct {
 	Requests int           // sent in the window
 	Tokens   int64         // of these
+	Unknown  bool          // what was sent is not known, so the window counts as full
 	InFlight int           // calls under way
 	Closed   time.Duration // for so long the provider asked all to wait
 	Flying   []Process     // with calls in flight
@@ -57,6 +58,7 @@ func (a *Account) Look() (Status, error) {
 	for _, x := range s.Sends {
 		out.Requests, out.Tokens = out.Requests+x.N, out.Tokens+x.Tokens
 	}
+	out.Unknown = out.Requests >= unknown
 	for _, p := range s.Places {
 		out.Flying = append(out.Flying, Process{p.PID, p.N})
 	}

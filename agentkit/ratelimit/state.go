@@ -77,10 +77,13 @@ func newState(boot string, window time.Duration) *state {
 	return &state{Boot: boot, Epoch: rand.Int64(), window: window.Microseconds(), grain: max(1, window.Microseconds()/grains)}
 }
 
+// unknown is more requests than any limit has.
+const unknown = 1 << 30
+
 // full makes the window as full as any limit can be, from now on.
 func (s *state) full(now int64) {
 	s.Last++
-	s.Sends = append(s.Sends, send{ID: s.Last, At: now, N: 1 << 30, Tokens: 1 << 50})
+	s.Sends = append(s.Sends, send{ID: s.Last, At: now, N: unknown, Tokens: 1 << 50})
 }
 
 // tidy drops what is over. What lies in the future, since a clock was put back, counts from now.

@@ -329,7 +329,7 @@ func TestAHubHasNoWebhooks(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
-	if body, err := io.ReadAll(resp.Body); err != nil || resp.StatusCode != 404 || !strings.Contains(string(body), "webhooks are taken by wf serve itself") {
+	if body, err := io.ReadAll(resp.Body); err != nil || resp.StatusCode != 404 || !strings.Contains(string(body), "webhooks are taken by the worker itself") {
 		t.Errorf("%d %s %v", resp.StatusCode, body, err)
 	}
 }

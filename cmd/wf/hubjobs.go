@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -98,6 +99,9 @@ func ofJobs(a *app, at atHub, use, short, long, example, done string, do func(*c
 			if dead != nil && *dead {
 				return takes(0, 0)(cmd, args)
 			}
+			if slices.Contains(args, "") {
+				return usagef("an empty id names no job: wf hub jobs lists them")
+			}
 			return takes(1, -1, "a job, by its request id")(cmd, args)
 		},
 		RunE: at(func(ctx context.Context, hub *client.API, ids []string) error {
@@ -115,6 +119,9 @@ func ofJobs(a *app, at atHub, use, short, long, example, done string, do func(*c
 			items := []json.RawMessage{}
 			for _, id := range ids {
 				raw, err := do(hub, ctx, written(id))
+				if dead != nil && *dead && protocol.CodeOf(err) == queue.ErrUnknownJob.Code {
+					continue // another client was faster
+				}
 				if err != nil {
 					return err
 				}

@@ -22,36 +22,7 @@ func TestTwoDaemonsStartAFiringOnce(t *testing.T) {
 	both := func() []*served {
 		return []*served{startServe(t, dir, "--listen", "unix:"+filepath.Join(dir, "a.sock")), startServe(t, dir, "--listen", "unix:"+filepath.Join(dir, "b.sock"))}
 	}
-	hourAgo := func(b []byte) []byte { // the file, as if it had been written an hour earlier
-		var f struct {
-			Schema string                      `json:"schema"`
-			Since  map[string]time.Time        `json:"since"`
-			Until  map[string]time.Time        `json:"until,omitempty"`
-			Runs   map[string][]protocol.RunID `json:"runs,omitempty"`
-		}
-		if err := json.Unmarshal(b, &f); err != nil {
-			t.Fatal(err)
-		}
-		for _, m := range []map[string]time.Time{f.Since, f.Until} {
-			for key, at := range m {
-				m[key] = at.Add(-time.Hour)
-			}
-		}
-		b, err := json.Marshal(f)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return b
-	}
-	earlier := func() {
-		b, err := os.ReadFile(seen)
-		if err == nil {
-			err = os.WriteFile(seen, hourAgo(b), 0o600)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
+	earlier := func() { t.Helper(); anHourLater(t, seen) }
 	s := both()
 	await := func(so func() bool) { // of the file
 		if err := filestest.Await(t.Context(), filepath.Dir(seen), so); err != nil {
@@ -100,5 +71,34 @@ func TestTwoDaemonsStartAFiringOnce(t *testing.T) {
 	}
 	if runs := s[0].runs(); len(runs) != 1 {
 		t.Errorf("%d runs", len(runs))
+	}
+}
+
+// anHourLater has an hour pass for the schedules of a store: it puts back what they have noted in a file.
+func anHourLater(t *testing.T, seen string) {
+	t.Helper()
+	var f struct {
+		Schema string                      `json:"schema"`
+		Since  map[string]time.Time        `json:"since"`
+		Until  map[string]time.Time        `json:"until,omitempty"`
+		Runs   map[string][]protocol.RunID `json:"runs,omitempty"`
+	}
+	b, err := os.ReadFile(seen)
+	if err == nil {
+		err = json.Unmarshal(b, &f)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range []map[string]time.Time{f.Since, f.Until} {
+		for key, at := range m {
+			m[key] = at.Add(-time.Hour)
+		}
+	}
+	if b, err = json.Marshal(f); err == nil {
+		err = os.WriteFile(seen, b, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -113,7 +113,13 @@ func startServe(t *testing.T, dir string, args ...string) *served {
 		args = []string{"--listen", "unix"}
 	}
 	trustAll(t, dir)
-	s := &served{t: t, dir: dir, cmd: wfIn(dir, append([]string{"serve", "-o", "json"}, args...)...), err: &safeBuffer{}}
+	return servedBy(t, dir, wfIn(dir, append([]string{"serve", "-o", "json"}, args...)...))
+}
+
+// servedBy starts a daemon by its command, of the user of a directory.
+func servedBy(t *testing.T, dir string, cmd *exec.Cmd) *served {
+	t.Helper()
+	s := &served{t: t, dir: dir, cmd: cmd, err: &safeBuffer{}}
 	s.cmd.Stderr = s.err
 	out, err := s.cmd.StdoutPipe()
 	if err != nil {

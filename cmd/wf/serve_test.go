@@ -48,7 +48,7 @@ func TestK12AJobKeepsItsFieldsAndStartsOnce(t *testing.T) {
 		t.Errorf("waiting %+v", w)
 	}
 	var problem struct{ Code, Message string }
-	if status := s.call("POST", "/v1/runs/"+string(run)+"/answer", map[string]any{"choice": "maybe"}, &problem); status != http.StatusBadRequest || !strings.Contains(problem.Message, "more, stop") {
+	if status := s.call("POST", "/v1/runs/"+string(run)+"/answer", map[string]any{"choice": "maybe"}, &problem); status != http.StatusUnprocessableEntity || !strings.Contains(problem.Message, "more, stop") {
 		t.Errorf("a choice that is not offered: %d %+v", status, problem)
 	}
 	if status := s.call("POST", "/v1/runs/"+string(run)+"/answer", map[string]any{"choice": "more"}, nil); status != http.StatusOK {

@@ -147,7 +147,7 @@ func (a *app) submission(ctx context.Context, p *target, path string, f runFlags
 	}
 	x.Inputs = make(map[string]json.RawMessage, len(given))
 	for name, value := range given {
-		if x.Inputs[name], err = json.Marshal(value); err != nil {
+		if x.Inputs[name], err = protocol.PlainJSON(value); err != nil {
 			return x, err
 		}
 	}

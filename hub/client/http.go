@@ -110,7 +110,7 @@ func receive(what string, answer *http.Response, out any) error {
 func (a *API) call(ctx context.Context, method, path string, head http.Header, in, out any) (status int, err error) {
 	var body io.Reader
 	if in != nil {
-		b, err := json.Marshal(in)
+		b, err := protocol.PlainJSON(in)
 		if err != nil {
 			return 0, err
 		}

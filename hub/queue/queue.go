@@ -15,11 +15,11 @@ const Attempts = 5
 
 // What goes wrong with jobs and pointers.
 var (
-	ErrUnknownJob = &protocol.Error{Code: "unknown_job", Message: "no such job", Hint: "submit it again with the same id: that is safe"}
+	ErrUnknownJob = &protocol.Error{Code: "unknown_job", Message: "no such job", Hint: "wf hub jobs lists them; to submit it again with the same id is safe"}
 	ErrBadJob     = protocol.ErrBadRequest.With("an id has 1 to 128 printable characters, a workflow has a name, a priority is from -9 to 9", "not a job")
 	ErrLeaseLost  = &protocol.Error{Code: "lease_lost", Message: "the lease has ended", Hint: "start nothing: the job may be another worker's"}
 	ErrBodyGone   = &protocol.Error{Code: "body_gone", Message: "what the job starts is no longer kept", Hint: "submit it again with the same request id"}
-	ErrBegun      = &protocol.Error{Code: "job_begun", Message: "the job is no longer in the queue", Hint: "cancel the run that it becomes"}
+	ErrBegun      = &protocol.Error{Code: "job_begun", Message: "the job is no longer in the queue", Hint: "wf cancel ends the run that it becomes"}
 	ErrSwapped    = &protocol.Error{Code: "pointer_swapped", Message: "the pointer is not what it was", Hint: "read it again"}
 	ErrClosed     = &protocol.Error{Code: "queue_closed", Message: "the queue is closed", Hint: "the hub ends; submit again when it is back"}
 )

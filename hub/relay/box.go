@@ -17,6 +17,7 @@ import (
 	"wf/hub/reply"
 	"wf/hub/seal"
 	"wf/hub/server"
+	"wf/protocol"
 )
 
 // content is what a box holds: a request, with the client that submitted it.
@@ -28,7 +29,7 @@ type content struct {
 
 // box seals a submission to the workers of a workflow. Those that have announced no key are passed over.
 func (x *submission) box(workers []queue.Worker) (s queue.Sealed, err error) {
-	text, err := json.Marshal(content{x.by.Name, x.by.Scopes, x.body})
+	text, err := protocol.PlainJSON(content{x.by.Name, x.by.Scopes, x.body})
 	if err != nil {
 		return s, err
 	}

@@ -105,7 +105,7 @@ func (h *Hub) readSubmission(r *http.Request) (*submission, error) {
 		}
 	}
 	delete(fields, "priority")
-	if x.body, err = json.Marshal(fields); err != nil {
+	if x.body, err = protocol.PlainJSON(fields); err != nil {
 		return nil, err
 	}
 	h.digests(x, fields)

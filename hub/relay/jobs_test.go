@@ -36,6 +36,17 @@ func (h *house) queued(n int) (list []queue.Entry) {
 	return list
 }
 
+// A text within the bounds of a request is within them on all of its way: no part of it writes <, > and & in six bytes.
+func TestATextOfMarkupIsNotLongerAtTheWorker(t *testing.T) {
+	h := newHouse(t)
+	newDesk(h, "a", "fix").arrive()
+	page := must(protocol.PlainJSON(strings.Repeat("<p>&", 1<<20)))(t)
+	run, _, err := h.api.Submit(t.Context(), &api.Start{Workflow: "fix", RequestID: "page", Inputs: map[string]json.RawMessage{"topic": page}}, nil)
+	if err != nil || run != "R-page" {
+		t.Errorf("%s, %v", run, err)
+	}
+}
+
 func TestK10JobsAreStartedInTheirOrderAndOnce(t *testing.T) {
 	h := newHouse(t)
 	var all sync.WaitGroup

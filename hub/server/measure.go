@@ -107,7 +107,7 @@ func classOf(path string) string {
 		return "replay"
 	case "agent":
 		return "agent"
-	case "memories", "blocks", "workflows", "agents", "queue":
+	case "memories", "blocks", "workflows", "agents", "queue", "hooks":
 		return first
 	}
 	return "other"

@@ -67,7 +67,7 @@ func TestRequestsAreCountedByKindAndStatus(t *testing.T) {
 		}
 	})
 	for _, path := range []string{"/", "/assets/app.js", "/healthz", "/readyz", "/metrics", "/v1/runs", "/v1/runs/R", "/v1/runs/R/steps/a", "/v1/runs/R/archive", "/v1/archives", "/v1/replay",
-		"/v1/sessions/R/events", "/v1/agent", "/v1/agents", "/v1/queue", "/v1/memories/items/12", "/v1/blocks/bafy", "/v1/ada", "/v1/"} {
+		"/v1/sessions/R/events", "/v1/agent", "/v1/agents", "/v1/queue", "/v1/hooks/ada", "/v1/memories/items/12", "/v1/blocks/bafy", "/v1/ada", "/v1/"} {
 		m.Wrap(inner).ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, path, nil))
 	}
 	m.Refused(protocol.ErrForbidden.Code)
@@ -79,7 +79,7 @@ func TestRequestsAreCountedByKindAndStatus(t *testing.T) {
 		`wf_http_requests_total{class="page",status="200"} 2`, `wf_http_requests_total{class="health",status="200"} 2`, `wf_http_requests_total{class="metrics",status="200"} 1`,
 		`wf_http_requests_total{class="runs",status="200"} 1`, `wf_http_requests_total{class="run",status="404"} 1`, `wf_http_requests_total{class="run",status="200"} 1`,
 		`wf_http_requests_total{class="archive",status="200"} 2`, `wf_http_requests_total{class="replay",status="200"} 2`, `wf_http_requests_total{class="agent",status="200"} 1`,
-		`wf_http_requests_total{class="other",status="200"} 2`, `wf_http_requests_total{class="memories",status="200"} 1`, `wf_http_request_seconds_count{class="run"} 2`,
+		`wf_http_requests_total{class="other",status="200"} 2`, `wf_http_requests_total{class="memories",status="200"} 1`, `wf_http_requests_total{class="hooks",status="200"} 1`, `wf_http_request_seconds_count{class="run"} 2`,
 		`wf_http_open{class="run"} 0`, `wf_http_refused_total{class="forbidden"} 1`,
 	} {
 		if !strings.Contains(b.String(), line+"\n") {

@@ -133,7 +133,7 @@ func (u *Setup) NoStoreYet() (bool, error) {
 // HoldsStore reports whether there is a store in a directory, whole or not: the .wf of a project
 // may hold its config alone.
 func HoldsStore(dir string) bool {
-	return files.Exists(filepath.Join(dir, "store.db")) || files.Exists(filepath.Join(dir, "store.lock"))
+	return files.Exists(filepath.Join(dir, "store.db")) || files.Exists(filepath.Join(dir, "store.lock")) || files.Exists(filepath.Join(dir, cas.Restoring))
 }
 
 // WithStore runs f with a store that must exist, and closes it.

@@ -46,10 +46,14 @@ func window(a *ratelimit.Account) (string, error) {
 			parts = append(parts, fmt.Sprintf("%d of %s", n, protocol.Plural(int(most), what)))
 		}
 	}
-	of(int64(s.Requests), int64(a.Limits.Requests), "request")
-	of(s.Tokens, a.Limits.Tokens, "token")
+	if !s.Unknown {
+		of(int64(s.Requests), int64(a.Limits.Requests), "request")
+		of(s.Tokens, a.Limits.Tokens, "token")
+	}
 	text := strings.Join(parts, ", ")
-	if len(parts) > 1 {
+	if s.Unknown {
+		text += fmt.Sprintf(", the window counts as full for up to %v, since its file was damaged", ratelimit.Window)
+	} else if len(parts) > 1 {
 		text += " in the last minute"
 	}
 	if a.Limits.InFlight > 0 {

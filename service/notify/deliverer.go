@@ -37,6 +37,8 @@ type Deliverer struct {
 	Trusts func(*lang.Program) (bool, error)
 	Walls  roles.Walls  // of commands
 	Log    *slog.Logger // what cannot be done now, and is tried again
+	// Notice is told what came of each attempt of Serve, once it is recorded; nil for nothing.
+	Notice func(protocol.Data)
 	// Now and Chance, 0 ≤ x < 1, are those of the process where they are nil.
 	Now    func() time.Time
 	Chance func() float64

@@ -309,6 +309,9 @@ func (k *sink) deliver(ctx context.Context, x *Delivery) {
 		k.d.Log.Error("a notification may be delivered twice: what came of it cannot be recorded", "sink", k.name, "id", x.ID, "why", err)
 		return
 	}
+	if k.d.Notice != nil {
+		k.d.Notice(result)
+	}
 	if err := k.keep(ctx, snapshotEvery); err != nil {
 		k.d.Log.Warn("notifications", "why", err)
 	}

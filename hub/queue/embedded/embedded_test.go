@@ -2,8 +2,10 @@ package embedded_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -115,6 +117,50 @@ func TestOldThingsAreForgotten(t *testing.T) {
 	})
 }
 
+// All other calls wait for the disk meanwhile: it is asked once, however many jobs a worker could open.
+func TestAWorkerIsForgottenInOneTransaction(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "hub.db")
+	s := open(t, path)
+	defer func() { _ = s.Close() }()
+	const n = 50
+	for i := range n {
+		if _, _, err := s.Queue.Submit(t.Context(), queue.Job{ID: fmt.Sprint("j", i), Workflow: "w"}, sealed); err != nil {
+			t.Fatal(err)
+		}
+	}
+	written := func() int {
+		t.Helper()
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		db, err := bbolt.Open(path, 0o600, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tx, err := db.Begin(false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		id := tx.ID()
+		if err := errors.Join(tx.Rollback(), db.Close()); err != nil {
+			t.Fatal(err)
+		}
+		s = open(t, path)
+		return id
+	}
+	before := written()
+	opening := written() - before
+	if err := s.Queue.Forget(t.Context(), "x"); err != nil {
+		t.Fatal(err)
+	}
+	if got := written() - before - 2*opening; got > 1 {
+		t.Errorf("%d transactions for %d jobs", got, n)
+	}
+	if st, err := s.Queue.Stats(t.Context()); err != nil || st.Dead != n || st.Queued != 0 {
+		t.Errorf("%+v, %v", st, err)
+	}
+}
+
 func TestAFileThatIsHeldOrDamagedIsAnError(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "hub.db")
 	s := open(t, path)
@@ -127,7 +173,7 @@ func TestAFileThatIsHeldOrDamagedIsAnError(t *testing.T) {
 	if err := os.WriteFile(path, make([]byte, 16384), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := embedded.Open(path); protocol.CodeOf(err) != protocol.ErrStore.Code {
+	if _, err := embedded.Open(path); protocol.CodeOf(err) != protocol.ErrStore.Code || !strings.Contains(protocol.HintOf(err), "clients submit them again") {
 		t.Errorf("a damaged file: %v", err)
 	}
 }

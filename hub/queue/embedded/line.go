@@ -63,6 +63,7 @@ func (q *Queue) lapse(now time.Time) {
 // expire drops the boxes that are too old. What cannot be written now is tried again in a minute.
 func (q *Queue) expire(now time.Time) {
 	q.expiry = time.Time{}
+	var old, all []*job
 	for _, j := range q.byID {
 		switch due := j.Submitted.Add(queue.KeepBox); {
 		case len(j.Keys) == 0:
@@ -75,12 +76,15 @@ func (q *Queue) expire(now time.Time) {
 			if next.Keys = nil; next.State == queue.Queued {
 				next.State, next.Since, next.Why = queue.Dead, now, queue.WhyExpired
 			}
-			if q.store(&next, nil) != nil {
-				q.expiresAt(now.Add(time.Minute))
-				continue
-			}
-			q.swap(j, &next)
+			old, all = append(old, j), append(all, &next)
 		}
+	}
+	if q.storeAll(all) != nil {
+		q.expiresAt(now.Add(time.Minute))
+		return
+	}
+	for i, j := range old {
+		q.swap(j, all[i])
 	}
 }
 
@@ -110,6 +114,21 @@ func (q *Queue) replace(j, next *job) error {
 		return err
 	}
 	q.swap(j, next)
+	q.changed()
+	return nil
+}
+
+// replaceAll is replace for several jobs, in one transaction: a worker may have thousands, and all other calls wait.
+func (q *Queue) replaceAll(old, all []*job) error {
+	if len(all) == 0 {
+		return nil
+	}
+	if err := q.storeAll(all); err != nil {
+		return err
+	}
+	for i, j := range old {
+		q.swap(j, all[i])
+	}
 	q.changed()
 	return nil
 }
@@ -164,7 +183,7 @@ func (q *Queue) forgettable() []*job {
 	return slices.Clone(q.over[:n])
 }
 
-// store makes a job durable, with its box where there is a new one, and deletes others. A job without keys loses its box.
+// store makes a job durable, with its box where there is a new one, and deletes others.
 func (q *Queue) store(j *job, box []byte, drop ...*job) error {
 	return q.db.Update(func(tx *bbolt.Tx) error {
 		jobs, boxes := tx.Bucket(jobsBucket), tx.Bucket(boxesBucket)
@@ -181,15 +200,35 @@ func (q *Queue) store(j *job, box []byte, drop ...*job) error {
 				return err
 			}
 		}
-		var err error
-		switch {
-		case len(j.Keys) == 0:
-			err = boxes.Delete(key(j.Number))
-		case box != nil:
-			err = boxes.Put(key(j.Number), box)
-		}
-		return errors.Join(err, put(jobs, key(j.Number), record{j.Entry, j.Number, j.TTL, j.Until, j.Unsure, j.Keys, j.Size, j.Digest}))
+		return write(tx, j, box)
 	})
+}
+
+// storeAll makes jobs durable whose boxes are stored already.
+func (q *Queue) storeAll(all []*job) error {
+	if len(all) == 0 {
+		return nil
+	}
+	return q.db.Update(func(tx *bbolt.Tx) error {
+		for _, j := range all {
+			if err := write(tx, j, nil); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// write writes a job, with its box where there is a new one. A job without keys loses its box.
+func write(tx *bbolt.Tx, j *job, box []byte) error {
+	var err error
+	switch boxes := tx.Bucket(boxesBucket); {
+	case len(j.Keys) == 0:
+		err = boxes.Delete(key(j.Number))
+	case box != nil:
+		err = boxes.Put(key(j.Number), box)
+	}
+	return errors.Join(err, put(tx.Bucket(jobsBucket), key(j.Number), record{j.Entry, j.Number, j.TTL, j.Until, j.Unsure, j.Keys, j.Size, j.Digest}))
 }
 
 // changed wakes all waiting calls, and sets the timer for what comes next by itself.

@@ -9,6 +9,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"wf/hub/queue"
+	"wf/protocol"
 )
 
 // begun is an error wrapping queue.ErrBegun for a job that is leased or done.
@@ -20,6 +21,15 @@ func (j *job) begun() error {
 		return fmt.Errorf("job %s: it is run %s of the worker %s: %w", j.ID, j.Run, j.Worker, queue.ErrBegun)
 	}
 	return nil
+}
+
+// bodyGone is the error of a job whose box is dropped: what was cancelled, or tried often enough, is not revived under its
+// id.
+func (j *job) bodyGone() error {
+	if j.Why == queue.WhyCancelled || j.Attempts >= queue.Attempts {
+		return protocol.Hinted(queue.ErrBodyGone, "submit it again with another request id")
+	}
+	return queue.ErrBodyGone
 }
 
 // Box reads the box of a job.
@@ -68,6 +78,7 @@ func (q *Queue) Forget(ctx context.Context, worker string) error {
 	if err := q.ready(ctx); err != nil {
 		return err
 	}
+	var old, all []*job
 	for _, j := range q.jobs() {
 		left := without(j.Keys, worker)
 		if len(left) == len(j.Keys) {
@@ -77,9 +88,10 @@ func (q *Queue) Forget(ctx context.Context, worker string) error {
 		if next.Keys = left; len(left) == 0 && j.State == queue.Queued {
 			next.State, next.Since, next.Why = queue.Dead, time.Now(), queue.WhyNoRecipient
 		}
-		if err := q.replace(j, &next); err != nil {
-			return fmt.Errorf("forget the worker %s: %w", worker, err)
-		}
+		old, all = append(old, j), append(all, &next)
+	}
+	if err := q.replaceAll(old, all); err != nil {
+		return fmt.Errorf("forget the worker %s: %w", worker, err)
 	}
 	return nil
 }
@@ -96,7 +108,7 @@ func (q *Queue) Retry(ctx context.Context, id string) (queue.Entry, error) {
 		err = j.begun()
 	}
 	if err == nil && len(j.Keys) == 0 {
-		err = fmt.Errorf("job %s: %w", id, queue.ErrBodyGone)
+		err = fmt.Errorf("job %s: %w", id, j.bodyGone())
 	}
 	if err != nil {
 		return entryOf(j), err
@@ -138,15 +150,17 @@ func (q *Queue) Return(ctx context.Context, worker string) error {
 	if err := q.ready(ctx); err != nil {
 		return err
 	}
-	for _, j := range slices.Clone(q.line) {
+	var old, all []*job
+	for _, j := range q.line {
 		if j.State != queue.Leased || j.Worker != worker {
 			continue
 		}
 		next := *j
 		next.putBack(time.Now(), 0, "restarted")
-		if err := q.replace(j, &next); err != nil {
-			return fmt.Errorf("return job %s: %w", j.ID, err)
-		}
+		old, all = append(old, j), append(all, &next)
+	}
+	if err := q.replaceAll(old, all); err != nil {
+		return fmt.Errorf("return the jobs of the worker %s: %w", worker, err)
 	}
 	return nil
 }

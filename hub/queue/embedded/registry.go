@@ -134,7 +134,7 @@ func (r *Registry) Drain(ctx context.Context, id string, drain bool) error {
 }
 
 func unknown(id string) error {
-	return protocol.ErrNotFound.With("GET /v1/agents lists the workers", "this hub knows no worker %q", id)
+	return protocol.ErrNotFound.With("wf hub workers lists them, and GET /v1/agents", "this hub knows no worker %q", id)
 }
 
 // Forget takes a worker out that is gone.

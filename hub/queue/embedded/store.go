@@ -77,12 +77,18 @@ func Open(path string) (*Store, error) {
 		return errors.Join(s.Queue.load(tx), s.Registry.load(tx), s.Pointers.load(tx))
 	})
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("hub data %s: %w: %w", path, err, protocol.ErrStore), s.db.Close())
+		return nil, errors.Join(damaged(path, err), s.db.Close())
 	}
 	s.Queue.mu.Lock() // its timer may fire at once
 	s.Queue.arm()
 	s.Queue.mu.Unlock()
 	return s, nil
+}
+
+// damaged is the error of a file that cannot be read.
+func damaged(path string, err error) error {
+	return protocol.ErrStore.With("look at the disk and at its permissions; moved away, the file is made anew: jobs that waited in it are lost, and clients submit them again",
+		"hub data %s: %v", path, err)
 }
 
 func openFile(path string) (*bbolt.DB, error) {
@@ -94,7 +100,7 @@ func openFile(path string) (*bbolt.DB, error) {
 	case errors.Is(err, bolterrors.ErrTimeout):
 		return nil, fmt.Errorf("hub data %s: another hub has it open: %w", path, protocol.ErrBusy)
 	case err != nil:
-		return nil, fmt.Errorf("hub data %s: %w: %w", path, err, protocol.ErrStore)
+		return nil, damaged(path, err)
 	}
 	err = db.Update(func(tx *bbolt.Tx) error {
 		for _, name := range [][]byte{metaBucket, jobsBucket, boxesBucket, workersBucket, pointersBucket} {

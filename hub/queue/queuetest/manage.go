@@ -2,6 +2,7 @@ package queuetest
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"wf/hub/queue"
@@ -130,6 +131,9 @@ var manageCases = map[string]func(*world){
 		w.ok(err)
 		_, err = w.Queue.Retry(w.Context(), "b")
 		w.wants(err, queue.ErrBodyGone)
+		if hint := protocol.HintOf(err); !strings.Contains(hint, "another request id") { // its own is that of a job that was cancelled
+			w.Errorf("hint %q", hint)
+		}
 		_, err = w.Queue.Retry(w.Context(), "nothing")
 		w.wants(err, queue.ErrUnknownJob)
 	},
