@@ -36,6 +36,8 @@ type Step struct {
 	Corrections []string `json:"corrections,omitempty"`
 	// Queue is set while the step waits for a slot of the concurrency group of its role.
 	Queue *QueuePlace `json:"queue,omitempty"`
+	// Artifacts is the tree of the files that the step keeps; left out where there are none.
+	Artifacts *CID `json:"artifacts,omitempty"`
 	// CutOff is set where the newest reply has as many tokens as it may have, and so no end.
 	CutOff bool `json:"cut_off,omitempty"`
 	// Tools and Inject are blocks: the tools that were offered, what was put at the tail of the

@@ -97,6 +97,7 @@ var written = map[string]any{
 	"StepCompleted": protocol.StepCompleted{}, "GitState": protocol.GitState{}, "Forked": protocol.Forked{}, "Place": protocol.MemoryPlace{},
 	"Appeared": protocol.Appeared{}, "Found": protocol.Found{}, "Sink": protocol.Sink{}, "CausedBy": protocol.CausedBy{}, "Webhook": protocol.Webhook{}, "Trigger": protocol.Trigger{}, "Tombstone": protocol.Tombstone{},
 	"Concurrency": protocol.Concurrency{},
+	"Artifacts":   protocol.Artifacts{},
 	"Group":       protocol.Group{},
 	"Slot":        protocol.Slot{},
 	"Use":         protocol.Use{},

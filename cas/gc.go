@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -55,7 +56,7 @@ type GCReport struct {
 // much is, or the index is wrong, a new store.db without them replaces the old one by a rename; blob files
 // go after the packs that named them.
 //
-// A caller that stores blocks in one commit and names them in a later one relies on the grace period.
+// A caller that stores blocks in one commit and names them in a later one relies on the grace period, or on Hold.
 func GC(ctx context.Context, s *Store, o GCOptions) (r GCReport, err error) {
 	defer func() {
 		if err != nil {
@@ -110,6 +111,15 @@ func fileSize(s *Store) int64 {
 	return fi.Size()
 }
 
+// Hold keeps collections away until release is called: what is stored meanwhile stays, although nothing leads to
+// it yet. It waits for one that is under way.
+func (s *Store) Hold(ctx context.Context) (release func(), err error) {
+	if release, err = lockGC(ctx, s, false); err != nil {
+		return nil, err
+	}
+	return sync.OnceFunc(release), nil
+}
+
 // lockGC keeps collections apart from each other and from imports: no head reaches the blocks of
 // an import until its end.
 func lockGC(ctx context.Context, s *Store, exclusive bool) (func(), error) {
@@ -134,7 +144,7 @@ func lockGC(ctx context.Context, s *Store, exclusive bool) (func(), error) {
 		}
 	}
 	if err == nil && !free {
-		err = fmt.Errorf("an import, a backup or another gc is under way: %w", protocol.ErrBusy)
+		err = fmt.Errorf("an import, a backup, another gc or a step that stores large artifacts is under way: %w", protocol.ErrBusy)
 	}
 	if err != nil {
 		return nil, errors.Join(classify(err), f.Close())

@@ -82,6 +82,7 @@ var records = map[string]map[string]form{
 		"item": isDict | isNull, "edge": isInt, "via": isText, "edgePrompt": isText,
 		"resumes": isLink | isNull, "tools": isLink | isNull, "inject": isLink | isNull,
 		"output": isLink | isNull, "data": isLink | isNull, "status": needed | isText, "error": isLink | isNull,
+		"artifacts": isLink | isNull,
 	},
 	protocol.KindCompaction: {
 		"start": needed | isLink, "role": needed | isText, "prior": needed | isLink, "covers": needed | isLink,
@@ -104,6 +105,12 @@ var records = map[string]map[string]form{
 		"run": needed | isText, "head": needed | isText, "seq": needed | isInt, "by": isText, "at": needed | isInt, "why": isText,
 	},
 	protocol.KindChunks: {
+		"size": needed | isInt, "parts": needed | isList,
+	},
+	protocol.KindTree: {
+		"entries": needed | isList, "parts": isList,
+	},
+	protocol.KindFile: {
 		"size": needed | isInt, "parts": needed | isList,
 	},
 }

@@ -10,6 +10,7 @@ import (
 
 	"wf/protocol"
 	"wf/protocol/dagcbor"
+	filetree "wf/protocol/tree" // tree is a bucket here
 )
 
 // blockName is a CID of this store's form, without its constant parts.
@@ -119,6 +120,15 @@ func examine(codec byte, data []byte) *node {
 	case protocol.KindChunks:
 		if k, ok := s.top("size"); ok {
 			n.chunked = s.intAt(k.At)
+		}
+	case protocol.KindTree:
+		if _, err := filetree.Decode(data); err != nil {
+			n.fault = &Finding{Kind: "not_a_record", Expected: "a directory", Actual: err.Error()}
+		}
+	case protocol.KindFile:
+		size, _, err := filetree.DecodeFile(data)
+		if n.chunked = size; err != nil {
+			n.fault = &Finding{Kind: "not_a_record", Expected: "a file in parts", Actual: err.Error()}
 		}
 	}
 	return n

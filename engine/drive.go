@@ -370,16 +370,18 @@ func (d *driver) note(ctx context.Context, r report) error {
 	delete(d.work, r.step)
 	w.stop(nil)
 	if over || d.over && r.end.err != nil {
+		r.end.artifacts.letGo()
 		return nil // it was stopped: done again on resume
 	}
 	facts, blocks, err := d.conclude(ctx, w, r.end)
 	if err != nil {
+		r.end.artifacts.letGo()
 		return err
 	}
 	if name := d.groups.uses[r.step]; name != "" && errors.Is(r.end.err, protocol.ErrWaiting) && len(facts) == 0 {
 		facts = []cas.Draft{{Step: r.step, Data: protocol.GroupLeft{Group: name}}}
 	}
-	return d.add(facts, blocks, nil)
+	return d.add(facts, blocks, r.end.artifacts.landed())
 }
 
 // heard turns what a worker emitted into drafts; live output goes to the watcher.

@@ -116,7 +116,7 @@ func (c *pastCache) size() int {
 
 // pastOf is what messages say of a record, but for its payloads.
 func pastOf(o *rules.Opened, r *protocol.StepRecord) protocol.Past {
-	p := protocol.Past{Role: r.Role, Visit: r.Visit, Parents: r.Parents, Resumes: r.Resumes, EdgePrompt: r.EdgePrompt, Status: r.Status}
+	p := protocol.Past{Role: r.Role, Visit: r.Visit, Parents: r.Parents, Resumes: r.Resumes, EdgePrompt: r.EdgePrompt, Status: r.Status, Artifacts: r.Artifacts}
 	if r.Edge >= 0 && r.Edge < len(o.Program.Workflow.Edges) {
 		p.Mentions = o.Program.Workflow.Edges[r.Edge].Mentions
 	}

@@ -35,6 +35,9 @@ func (d *driver) completed(w *worker, end *outcome, failed *protocol.ErrorInfo) 
 			rec.Data, blocks = root, append(blocks, parts...)
 		}
 	}
+	if end.artifacts.root.Defined() {
+		rec.Artifacts, blocks = end.artifacts.root, append(blocks, end.artifacts.blocks...)
+	}
 	if failed != nil {
 		raw, err := protocol.CanonicalJSON(map[string]any{"code": failed.Code, "phase": failed.Phase, "message": failed.Message})
 		if err != nil {

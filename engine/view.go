@@ -402,7 +402,7 @@ func (b *viewer) texts(st *shown) (err error) {
 	if err != nil {
 		return err
 	}
-	st.Status, st.Text, st.Error = string(p.Status), p.Text, p.Error
+	st.Status, st.Text, st.Error, st.Artifacts = string(p.Status), p.Text, p.Error, text(p.Artifacts)
 	if p.Data != nil {
 		st.Output = p.Data
 	}

@@ -38,6 +38,7 @@ type outcome struct {
 	timedOut   bool
 	held       int64 // µs, kept back by the limits of a provider
 	git        *protocol.GitState
+	artifacts  artifacts
 }
 
 // errTimeout is the cause with which an attempt is cancelled at its timeout.
@@ -157,6 +158,7 @@ func (d *driver) carryOut(ctx context.Context, x *assignment, emit roles.Emit) (
 		end.err = &protocol.Failure{ErrorInfo: protocol.ErrorInfo{Code: "cut_off", Phase: "run", Message: "wf ended while the command ran, and a person counted it as failed"}}
 		return end
 	}
+	whole := ctx
 	ctx, clock := limited(ctx, time.Duration(turn.Role.Timeout)*time.Microsecond, d.e.now)
 	defer clock.stop()
 	end.conclusion, end.err = x.by.Perform(ctx, *turn, clock.watch(emit))
@@ -165,6 +167,7 @@ func (d *driver) carryOut(ctx context.Context, x *assignment, emit roles.Emit) (
 	if end.err == nil && turn.Role.Action.ActsOnFiles() {
 		end.git = gitState(ctx, turn.Workspace)
 	}
+	d.e.takeArtifacts(whole, turn, end)
 	return end
 }
 

@@ -134,6 +134,7 @@ type Role struct {
 	ContinueOnError bool            `cbor:"continue_on_error,omitempty" json:"continue_on_error,omitempty"`
 	Once            bool            `cbor:"once,omitempty" json:"once,omitempty"`
 	Concurrency     *Concurrency    `cbor:"concurrency,omitempty" json:"concurrency,omitempty"`
+	Artifacts       *Artifacts      `cbor:"artifacts,omitempty" json:"artifacts,omitempty"`
 	Cache           string          `cbor:"cache,omitempty" json:"cache,omitempty"` // in definitions of an earlier grammar; without an effect
 }
 
@@ -190,6 +191,25 @@ type Stdin struct {
 	Text string `cbor:"text,omitempty" json:"text,omitempty"` // template
 	File string `cbor:"file,omitempty" json:"file,omitempty"` // template of a path, relative to where the command works
 }
+
+// Artifacts are the files of the workspace that are kept when a visit has ended, well or for good.
+type Artifacts struct {
+	Paths    []string `cbor:"paths" json:"paths"`                             // globs, of which the last one that fits decides
+	MaxSize  int64    `cbor:"max_size,omitempty" json:"max_size,omitempty"`   // bytes of a file; 0 is ArtifactSize
+	MaxTotal int64    `cbor:"max_total,omitempty" json:"max_total,omitempty"` // bytes of all files; 0 is ArtifactTotal
+	MaxFiles int      `cbor:"max_files,omitempty" json:"max_files,omitempty"` // files and links; 0 is ArtifactFiles
+}
+
+// What the artifacts of a visit have at most where the role says nothing else, and what it can say.
+const (
+	ArtifactSize  = 100 << 20
+	ArtifactTotal = 1 << 30
+	ArtifactFiles = 10_000
+
+	ArtifactSizeMax  = 10 << 30
+	ArtifactTotalMax = 100 << 30
+	ArtifactFilesMax = 100_000
+)
 
 // Asking is how long a question waits, and for which people.
 type Asking struct {

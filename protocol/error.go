@@ -95,6 +95,9 @@ var (
 	ErrFinal      = &Error{"run_final", "the run has ended", "wf fork goes on from any of its steps"}
 	ErrVerify     = &Error{"verify_failed", "the check found a fault", "each finding names its repair"}
 
+	ErrUnknownArtifact = &Error{"unknown_artifact", "no such artifact", "wf artifact RUN lists those of a run"}
+	ErrExists          = &Error{"file_exists", "a file is there already", "--force replaces it"}
+
 	ErrRequestReused = &Error{"request_reused", "the request id was used for another request", "send this request with an id of its own"}
 
 	ErrMemory    = &Error{"memory_refused", "the memory refuses this", ""}

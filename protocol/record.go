@@ -17,6 +17,8 @@ const (
 	KindChunks     = "chunks"
 	KindGroup      = "group"
 	KindArchive    = "archive"
+	KindTree       = "tree"
+	KindFile       = "file"
 )
 
 // RecordVersion is the "v" of every record written by this binary.
@@ -95,6 +97,8 @@ type StepRecord struct {
 	Data       Link       `cbor:"data" json:"data"`             // raw: canonical JSON object, or null
 	Status     StepStatus `cbor:"status" json:"status"`
 	Error      Link       `cbor:"error" json:"error"` // raw: canonical JSON ErrorInfo, or null
+	// Artifacts is the tree of the files that the role says are kept; missing where there are none.
+	Artifacts Link `cbor:"artifacts,omitempty,omitzero" json:"artifacts,omitzero"`
 }
 
 // Compaction replaces the older part of a conversation: render Summary, then the visits

@@ -110,6 +110,7 @@ type Past struct {
 	Text       string
 	Data       JSON
 	Error      *ErrorInfo
+	Artifacts  Link
 
 	// Compaction is set for a Compaction record; the step fields are then empty but Role.
 	Compaction *PastCompaction

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/charmbracelet/x/term"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"golang.org/x/term"
 
 	"wf/cmd/internal/ask"
 	"wf/cmd/internal/render"
@@ -45,7 +45,7 @@ func newAppOn(in io.Reader, out, err *render.Screen) *app {
 // interactive reports whether a person can be asked.
 func (a *app) interactive() bool {
 	f, ok := a.in.(*os.File)
-	return ok && !a.noInput && a.Err.TTY && term.IsTerminal(int(f.Fd()))
+	return ok && !a.noInput && a.Err.TTY && term.IsTerminal(f.Fd())
 }
 
 // confirm asks a person at the terminal. It is refused where the answer is no, or there is no person.

@@ -185,6 +185,7 @@ var commands = []struct {
 	{"look", newWatch},
 	{"look", newReplay},
 	{"look", newVerify},
+	{"look", newArtifact},
 	{"look", newDiff},
 	{"look", newMessages},
 	{"look", newExplain},

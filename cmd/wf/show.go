@@ -66,8 +66,18 @@ func (a *app) show(ctx context.Context, here *target, arg string, w api.Window) 
 		return a.ShowBlock(at.Block, data)
 	case at.Step == "":
 		v, err := here.Run(ctx, at.Run, w)
-		return answer(a, v, err, a.ShowRun)
+		return answer(a, v, err, func(v *api.Run) error {
+			if err := a.ShowRun(v); err != nil {
+				return err
+			}
+			return a.showArtifacts(ctx, here, at.Run, v.Steps)
+		})
 	}
 	step, err := here.Step(ctx, at.Run, at.Step)
-	return answer(a, step, err, func(s *api.RunStep) error { return a.ShowStep(s.Step) })
+	return answer(a, step, err, func(s *api.RunStep) error {
+		if err := a.ShowStep(s.Step); err != nil {
+			return err
+		}
+		return a.showArtifacts(ctx, here, at.Run, []*api.Step{s.Step})
+	})
 }

@@ -96,8 +96,19 @@ func commonKeys() []key {
 		{name: "sandbox", shape: enum(protocol.SandboxOn, protocol.SandboxOff), unset: "commands of agents are confined, and so are the run roles of a workflow that has an agent; those of other workflows are not", doc: "Whether commands are confined: they write the workspace, read the system and have no network and no keys. on confines a run role of any workflow. off confines nothing: it needs trust, and each command of an agent is then asked for.", example: "sandbox: off", field: "roles[].sandbox"},
 		{name: "network", shape: networkShape(), unset: "no network for confined commands", doc: networkDoc, example: "network: [packages, \"api.example.com:443\"]", field: "roles[].network roles[].network_hosts"},
 		{name: "env", shape: mapOf(text), unset: "none", doc: "Environment variables of commands and tools: name → template. ${{ secrets.NAME }} passes a secret, and can stand here alone.", example: "env: {PACKAGE: \"${{ inputs.package }}\"}", field: "roles[].env"},
+		{name: "artifacts", shape: artifactsShape(), unset: "no files are kept", doc: "Files of the workspace that are kept with the run when a visit has ended, whether it went well or failed for good; wf artifact lists and fetches them. A list of globs relative to the workspace, or the details: * stands for any characters but slashes, ** for any directories, and ! leaves out what a glob before it chose; a directory that fits is taken with all below it. Links are kept as links and never followed, and .git and .wf are left out. A file that holds a declared secret, or what has the shape of one, is listed and not kept. A visit with more than the limits fails with the code artifacts_limit.", example: "run: make dist\nartifacts: [dist/**, report.html, \"!dist/**/*.map\"]", field: "roles[].artifacts"},
 		{name: "dir", shape: str, unset: "the workspace", doc: "Working directory, relative to the workspace. It must lie within it.", example: "dir: services/api", field: "roles[].dir"},
 	}
+}
+
+func artifactsShape() *shape {
+	size := matching(byteSize, "a size such as 500KB, 100MB or 2GB")
+	return either(listOf(str), object([]key{
+		{name: "paths", shape: listOf(str), required: true, doc: "Globs relative to the workspace.", example: "run: make dist\nartifacts: {paths: [dist/**], max_size: 500MB}", field: "roles[].artifacts.paths"},
+		{name: "max_size", shape: size, def: "100MB", doc: "The largest file, at most 10GB. KB, MB and GB are powers of 1,024 bytes.", example: "run: make dist\nartifacts: {paths: [dist/**], max_size: 500MB}", field: "roles[].artifacts.max_size"},
+		{name: "max_total", shape: size, def: "1GB", doc: "All files together, at most 100GB.", example: "run: make dist\nartifacts: {paths: [dist/**], max_total: 4GB}", field: "roles[].artifacts.max_total"},
+		{name: "max_files", shape: atLeast(1, protocol.ArtifactFilesMax), def: "10000", doc: "How many files and links there are at most.", example: "run: make dist\nartifacts: {paths: [dist/**], max_files: 50000}", field: "roles[].artifacts.max_files"},
+	}, ""))
 }
 
 const networkDoc = "What confined commands reach of the network. A list of HOST:PORT is reached by a proxy that is set in their environment. packages stands for the hosts from which go, npm, pip and cargo download. allow is the whole network of this machine."

@@ -87,6 +87,11 @@ var beside = map[string]struct{ actions, proof string }{
 	"ask":                  {"ask", "TestAskConcludesWithTheAnswer"},
 	"stdin":                {"run", "TestACommandReadsWhatItsRoleSays"},
 	"stdin.file":           {"", "TestACommandReadsAFileOfTheWorkspace"},
+	"artifacts":            {"prompt run", "TestO06bArtifactsAreKeptOfAVisitThatEnded"},
+	"artifacts.paths":      {"", "TestO06bBeyondALimitTheVisitFails"},
+	"artifacts.max_size":   {"", "TestO06bBeyondALimitTheVisitFails"},
+	"artifacts.max_total":  {"", "TestO06bBeyondALimitTheVisitFails"},
+	"artifacts.max_files":  {"", "TestO06bBeyondALimitTheVisitFails"},
 	"workflow":             {"workflow", "TestASubWorkflowHandsItsQuestionUpAndTheAnswerDown"},
 	"wait":                 {"wait", "TestWaitTellsWhenItIsDue"},
 	"wait.for":             {"", "TestWaitTellsWhenItIsDue"},
@@ -247,7 +252,7 @@ var samples = map[string]string{
 	"description": "What it is for.", "tools": "[read_file]", "model": "a/b", "params": "{temperature: 1}", "max_turns": "3",
 	"context": "task", "task": "{words: 10}", "task_summaries": "1", "dynamic": "[date]", "compaction": "{keep: 2}", "memory": "true",
 	"sandbox": "off", "network": "allow", "timeout": "1m", "retry": "2", "max_visits": "3", "route": "all", "continue_on_error": "true",
-	"once": "true", "concurrency": "g", "on_timeout": "escalate", "remind": "1m", "assignees": "[anna]", "stdin": "text", "env": "{A: b}", "dir": "sub",
+	"once": "true", "concurrency": "g", "on_timeout": "escalate", "remind": "1m", "assignees": "[anna]", "stdin": "text", "env": "{A: b}", "dir": "sub", "artifacts": "[dist]",
 }
 
 // TestEveryKeyOfARoleHasAnEffectOrIsRefused loads each key beside each action: either the

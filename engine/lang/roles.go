@@ -23,7 +23,7 @@ var works = sync.OnceValue(func() map[string][]protocol.Action {
 	acts := []protocol.Action{protocol.ActPrompt, protocol.ActRun}
 	m := map[string][]protocol.Action{
 		"choices": {protocol.ActAsk}, "form": {protocol.ActAsk}, "with": {protocol.ActWorkflow}, "once": {protocol.ActRun}, "stdin": {protocol.ActRun},
-		"env": acts, "dir": acts, "output": acts, "sandbox": acts, "network": acts,
+		"env": acts, "dir": acts, "output": acts, "artifacts": acts, "sandbox": acts, "network": acts,
 		"concurrency": append(acts, protocol.ActWorkflow),
 		"timeout":     append(acts, protocol.ActWorkflow, protocol.ActAsk), "retry": append(acts, protocol.ActWorkflow, protocol.ActAsk),
 		"on_timeout": {protocol.ActAsk}, "remind": {protocol.ActAsk}, "assignees": {protocol.ActAsk},
@@ -157,6 +157,7 @@ func (l *loader) decodeRole(r *protocol.Role, key, n, defaults *yaml.Node) {
 	r.ContinueOnError = l.yes(get("continue_on_error"))
 	r.Once = l.yes(get("once"))
 	r.Concurrency = l.concurrency(n.Get("concurrency"))
+	r.Artifacts = l.artifacts(r.Name, n.Get("artifacts"))
 }
 
 // network is a word and endpoints, sorted. The word packages may be one of the list.

@@ -3,6 +3,8 @@ package workspace
 import (
 	"fmt"
 	"strings"
+
+	"wf/protocol/tree"
 )
 
 // Access is what a caller wants of a file.
@@ -28,27 +30,8 @@ func (e *ReservedError) Error() string {
 		"change it where there is a shell, and a person can change its settings and hooks"
 }
 
-// Reserved reports which directory a name stands for, ".git" or ".wf", on any of the file
-// systems that a workspace may lie on or be copied to; "" for every other name. Those of Apple
-// ignore case and some invisible characters; those of Windows ignore case, dots and spaces at
-// the end and what follows a colon, and know .git as git~1 too. git refuses the same names.
-func Reserved(name string) string {
-	name, _, _ = strings.Cut(name, ":")
-	name = strings.Map(func(r rune) rune {
-		switch {
-		case r >= 0x200c && r <= 0x200f, r >= 0x202a && r <= 0x202e, r >= 0x206a && r <= 0x206f, r == 0xfeff:
-			return -1
-		}
-		return r
-	}, name)
-	name = strings.TrimRight(name, ". ")
-	for _, of := range []struct{ name, short string }{{".git", "git~1"}, {".wf", "wf~1"}} {
-		if strings.EqualFold(name, of.name) || strings.EqualFold(name, of.short) {
-			return of.name
-		}
-	}
-	return ""
-}
+// Reserved reports which directory a name stands for, ".git" or ".wf"; see tree.Reserved.
+func Reserved(name string) string { return tree.Reserved(name) }
 
 // allowed checks one part of a path. A backslash separates parts on some systems.
 func (a Access) allowed(part string) error {

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"unicode/utf8"
 
-	"golang.org/x/term"
+	"github.com/charmbracelet/x/term"
 
 	"wf/cmd/internal/plain"
 	"wf/protocol/lazy"
@@ -29,9 +29,9 @@ type Screen struct {
 
 // NewScreen is the screen of a stream of the process; colours are off.
 func NewScreen(f *os.File) *Screen {
-	s := &Screen{Writer: f, TTY: term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb"}
+	s := &Screen{Writer: f, TTY: term.IsTerminal(f.Fd()) && os.Getenv("TERM") != "dumb"}
 	if s.TTY {
-		if w, _, err := term.GetSize(int(f.Fd())); err == nil {
+		if w, _, err := term.GetSize(f.Fd()); err == nil {
 			s.Width = w
 		}
 	}
@@ -42,7 +42,7 @@ func NewScreen(f *os.File) *Screen {
 func (s *Screen) size() (width, height int) {
 	width, height = s.Width, 24
 	if f, ok := s.Writer.(*os.File); ok {
-		if w, h, err := term.GetSize(int(f.Fd())); err == nil {
+		if w, h, err := term.GetSize(f.Fd()); err == nil {
 			width, height = w, h
 		}
 	}

@@ -1,0 +1,219 @@
+package tree
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+
+	"wf/protocol"
+)
+
+// DepthMax is how many directories lie within each other at most. WalkMax is how many entries Walk yields,
+// and Diff compares: a few blocks can name each other to more of them than anyone can read.
+const (
+	DepthMax = 128
+	WalkMax  = 1_000_000
+)
+
+// Item is an entry with its path from the root of the tree, with slashes.
+type Item struct {
+	Path string
+	Entry
+}
+
+// Entries reads a directory. Blocks that are no tree are an error wrapping protocol.ErrInvalidBlock; others
+// are those of read.
+func Entries(read Read, dir protocol.Link) ([]Entry, error) {
+	n, err := node(read, dir)
+	if err != nil || n.Parts == nil {
+		return n.Entries, err
+	}
+	var out []Entry
+	for _, l := range n.Parts {
+		part, err := node(read, l)
+		if err != nil {
+			return nil, err
+		}
+		if len(part.Entries) == 0 || len(out) > 0 && out[len(out)-1].Name >= part.Entries[0].Name {
+			return nil, invalid("tree", "its parts do not follow each other")
+		}
+		if out = append(out, part.Entries...); len(out) > WalkMax {
+			return nil, errTooMany
+		}
+	}
+	return out, nil
+}
+
+func node(read Read, l protocol.Link) (Node, error) {
+	if !isRecord(l) {
+		return Node{}, invalid("tree", fmt.Sprintf("the link %q names none", l))
+	}
+	b, err := read(l)
+	if err != nil {
+		return Node{}, err
+	}
+	n, err := Decode(b)
+	if err != nil {
+		return Node{}, fmt.Errorf("%s: %w", l, err)
+	}
+	return n, nil
+}
+
+var (
+	errTooMany = fmt.Errorf("a tree of more than %d entries: %w", WalkMax, protocol.ErrInvalidBlock)
+	errTooDeep = fmt.Errorf("a tree of more than %d directories within each other: %w", DepthMax, protocol.ErrInvalidBlock)
+	errStop    = errors.New("no more is wanted")
+)
+
+// Walk yields what is in a tree but the directories themselves, sorted by the names on the way. It ends
+// with its first error; those of blocks are as Entries says.
+func Walk(read Read, root protocol.Link) iter.Seq2[Item, error] {
+	return func(yield func(Item, error) bool) {
+		seen := 0
+		var walk func(dir protocol.Link, path string, depth int) error
+		walk = func(dir protocol.Link, path string, depth int) error {
+			if depth > DepthMax {
+				return errTooDeep
+			}
+			entries, err := Entries(read, dir)
+			if err != nil {
+				return err
+			}
+			if seen += len(entries); seen > WalkMax {
+				return errTooMany
+			}
+			for _, e := range entries {
+				switch p := path + e.Name; {
+				case e.Mode == Dir:
+					if err := walk(e.Link, p+"/", depth+1); err != nil {
+						return err
+					}
+				case !yield(Item{p, e}, nil):
+					return errStop
+				}
+			}
+			return nil
+		}
+		if err := walk(root, "", 1); err != nil && err != errStop {
+			yield(Item{}, err)
+		}
+	}
+}
+
+// Find finds an entry by its path. One that is not there is an error wrapping protocol.ErrNotFound.
+func Find(read Read, root protocol.Link, path string) (Entry, error) {
+	at := Entry{Mode: Dir, Link: root}
+	for name := range strings.SplitSeq(path, "/") {
+		if at.Mode != Dir {
+			return Entry{}, fmt.Errorf("%q: %w", path, protocol.ErrNotFound)
+		}
+		entries, err := Entries(read, at.Link)
+		if err != nil {
+			return Entry{}, err
+		}
+		found := false
+		for _, e := range entries {
+			if e.Name == name {
+				at, found = e, true
+				break
+			}
+		}
+		if !found {
+			return Entry{}, fmt.Errorf("%q: %w", path, protocol.ErrNotFound)
+		}
+	}
+	return at, nil
+}
+
+// Change is a path of which two trees have different entries; a zero Entry is none.
+type Change struct {
+	Path          string
+	Before, After Entry
+}
+
+// Diff yields the files and links in which two trees differ, by path; a null link is an empty tree. What is
+// below directories that are the same is not read.
+func Diff(read Read, before, after protocol.Link) iter.Seq2[Change, error] {
+	return func(yield func(Change, error) bool) {
+		d := differ{read: read, yield: yield}
+		if err := d.dirs(before, after, "", 1); err != nil && err != errStop {
+			yield(Change{}, err)
+		}
+	}
+}
+
+type differ struct {
+	read  Read
+	seen  int
+	yield func(Change, error) bool
+}
+
+func (d *differ) dirs(before, after protocol.Link, path string, depth int) error {
+	if before == after {
+		return nil
+	}
+	if depth > DepthMax {
+		return errTooDeep
+	}
+	a, err := d.entries(before)
+	if err != nil {
+		return err
+	}
+	b, err := d.entries(after)
+	if err != nil {
+		return err
+	}
+	for len(a)+len(b) > 0 {
+		var x, y Entry
+		if len(b) == 0 || len(a) > 0 && a[0].Name <= b[0].Name {
+			x = a[0]
+		}
+		if len(a) == 0 || len(b) > 0 && b[0].Name <= a[0].Name {
+			y = b[0]
+		}
+		if x.Name != "" {
+			a = a[1:]
+		}
+		if y.Name != "" {
+			b = b[1:]
+		}
+		if err := d.pair(x, y, path, depth); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// pair compares what two directories have under one name.
+func (d *differ) pair(x, y Entry, path string, depth int) error {
+	if x == y {
+		return nil
+	}
+	path += x.Name
+	if x.Name == "" {
+		path += y.Name
+	}
+	var below [2]protocol.Link
+	for i, e := range []*Entry{&x, &y} {
+		if e.Mode == Dir {
+			below[i] = e.Link
+			*e = Entry{}
+		}
+	}
+	if x != y && !d.yield(Change{path, x, y}, nil) {
+		return errStop
+	}
+	return d.dirs(below[0], below[1], path+"/", depth+1)
+}
+
+func (d *differ) entries(dir protocol.Link) ([]Entry, error) {
+	if !dir.Defined() {
+		return nil, nil
+	}
+	entries, err := Entries(d.read, dir)
+	if d.seen += len(entries); err == nil && d.seen > WalkMax {
+		err = errTooMany
+	}
+	return entries, err
+}

@@ -1,0 +1,359 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/sys/unix"
+
+	"wf/protocol"
+	"wf/protocol/tree"
+	"wf/roles/workspace/internal/at"
+)
+
+// Taking says what Take takes of a directory.
+type Taking struct {
+	Globs    tree.Globs
+	MaxSize  int64 // bytes of a file
+	MaxTotal int64 // bytes of all files
+	MaxFiles int   // files and links
+	// Put keeps a block. What it gets belongs to it.
+	Put func(tree.Block) error
+	// Scan makes a scanner of one file: it is written to, and Close tells what the file holds that must not be
+	// kept, "" for nothing. nil lets everything in.
+	Scan func() Scanner
+}
+
+// A Scanner looks for what must not be kept.
+type Scanner interface {
+	io.Writer
+	Close() (found string)
+}
+
+// A LimitError is a file that is too much.
+type LimitError struct {
+	Path string // of the file
+	What string // what is too large, in words
+	Key  string // of the limit: max_size, max_total or max_files
+}
+
+func (e *LimitError) Error() string { return e.Path + ": " + e.What }
+
+// looksMax is how many names a taking looks at, chosen or not.
+const looksMax = 1_000_000
+
+// Take reads the files that globs choose below a directory, as blocks of a tree. Links are kept as text and
+// never followed. What is no file, cannot be read, holds what must not be kept or changes each time it is read
+// is omitted. Directories without anything chosen are left out, .git and .wf always. files is how many entries
+// the tree has; with none the link is null and nothing was put.
+//
+// A file is read as it is at one moment, or omitted; a process that goes on writing through a mapping can
+// escape this. What lies beyond a limit is a *LimitError.
+func Take(ctx context.Context, root string, t Taking) (link protocol.Link, files int, err error) {
+	d, err := os.Open(root)
+	if err != nil {
+		return link, 0, fmt.Errorf("workspace: %w", err)
+	}
+	x := &taker{Taking: t, ctx: ctx}
+	top, err := x.dir(d, "", t.Globs.Top(), 1)
+	return top.Link, x.files, err
+}
+
+type taker struct {
+	Taking
+	ctx   context.Context
+	files int
+	total int64
+	looks int
+	buf   []byte
+}
+
+// dir takes an open directory, which it closes; a zero entry is one without anything.
+func (x *taker) dir(d *os.File, path string, spot tree.Spot, depth int) (tree.Entry, error) {
+	defer d.Close()
+	fd := int(d.Fd())
+	names, err := x.names(d, path)
+	if err != nil {
+		return tree.Entry{}, err
+	}
+	var entries []tree.Entry
+	var size int64
+	for _, name := range names {
+		e, err := x.entry(fd, name, path, spot, depth)
+		if err != nil {
+			return tree.Entry{}, err
+		}
+		if e.Name == "" || len(entries) > 0 && entries[len(entries)-1].Name >= e.Name { // a name that was written otherwise
+			continue
+		}
+		entries = append(entries, e)
+		if e.Mode != tree.Omitted && e.Mode != tree.Link {
+			size += e.Size
+		}
+	}
+	if len(entries) == 0 {
+		return tree.Entry{}, nil
+	}
+	blocks, err := tree.Encode(entries)
+	if err != nil {
+		return tree.Entry{}, fmt.Errorf("%s: %w", path, err)
+	}
+	for _, b := range blocks {
+		if err := x.Put(b); err != nil {
+			return tree.Entry{}, err
+		}
+	}
+	return tree.Entry{Mode: tree.Dir, Link: blocks[len(blocks)-1].Link, Size: size}, nil
+}
+
+// names are those in a directory, sorted as they are written in a tree.
+func (x *taker) names(d *os.File, path string) ([]string, error) {
+	var out []string
+	for {
+		some, err := d.Readdirnames(4096)
+		if x.looks += len(some); x.looks > looksMax {
+			return nil, &LimitError{path, fmt.Sprintf("more than %d files to look at", looksMax), "max_files"}
+		}
+		out = append(out, some...)
+		if err == io.EOF || err == nil && len(some) == 0 {
+			slices.SortFunc(out, func(a, b string) int { return strings.Compare(written(a), written(b)) })
+			return out, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		if err := x.ctx.Err(); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// written is a name as a tree can hold it: each byte that is no UTF-8 is \xHH.
+func written(name string) string {
+	if utf8.ValidString(name) {
+		return name
+	}
+	var b strings.Builder
+	for len(name) > 0 {
+		r, n := utf8.DecodeRuneInString(name)
+		if r == utf8.RuneError && n == 1 {
+			fmt.Fprintf(&b, `\x%02x`, name[0])
+		} else {
+			b.WriteString(name[:n])
+		}
+		name = name[n:]
+	}
+	return b.String()
+}
+
+// entry takes what lies under a name; a zero entry is left out.
+func (x *taker) entry(dir int, name, path string, spot tree.Spot, depth int) (tree.Entry, error) {
+	if err := x.ctx.Err(); err != nil {
+		return tree.Entry{}, err
+	}
+	e := tree.Entry{Name: written(name)}
+	if tree.CheckName(e.Name) != "" { // .git, .wf, or longer than a name may be
+		return tree.Entry{}, nil
+	}
+	path = join(path, e.Name)
+	s, err := at.Stat(dir, name)
+	if errors.Is(err, unix.ENOENT) {
+		return tree.Entry{}, nil
+	}
+	if err == nil && s.Mode&unix.S_IFMT == unix.S_IFDIR {
+		return x.below(dir, name, path, e, spot, depth)
+	}
+	if !spot.Takes(name) {
+		return tree.Entry{}, nil
+	}
+	if x.files++; x.files > x.MaxFiles {
+		return tree.Entry{}, &LimitError{path, fmt.Sprintf("more than %d files", x.MaxFiles), "max_files"}
+	}
+	e.Mode = tree.Omitted
+	switch {
+	case name != e.Name:
+		e.Why = tree.WhyName
+	case err != nil:
+		e.Why = tree.WhyDenied
+	case s.Mode&unix.S_IFMT == unix.S_IFLNK:
+		return x.link(dir, e)
+	case s.Mode&unix.S_IFMT != unix.S_IFREG:
+		e.Why = tree.WhySpecial
+	default:
+		return x.file(dir, path, e, s.Size)
+	}
+	return e, nil
+}
+
+// below takes a directory in the directory.
+func (x *taker) below(dir int, name, path string, e tree.Entry, spot tree.Spot, depth int) (tree.Entry, error) {
+	inner, ok := spot.Enter(name)
+	if !ok {
+		return tree.Entry{}, nil
+	}
+	e.Mode = tree.Omitted
+	fd := -1
+	var err error
+	if name != e.Name {
+		e.Why = tree.WhyName
+	} else if depth >= tree.DepthMax {
+		return e, &LimitError{path, fmt.Sprintf("more than %d directories within each other", tree.DepthMax), "max_files"}
+	} else if fd, err = at.Open(dir, name, unix.O_DIRECTORY); errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) {
+		return tree.Entry{}, nil // it went away
+	} else if errors.Is(err, unix.EACCES) || errors.Is(err, unix.EPERM) {
+		e.Why = tree.WhyDenied
+	} else if err != nil {
+		return e, fmt.Errorf("%s: %w", path, err)
+	}
+	if e.Why != "" {
+		if x.files++; x.files > x.MaxFiles {
+			return e, &LimitError{path, fmt.Sprintf("more than %d files", x.MaxFiles), "max_files"}
+		}
+		return e, nil
+	}
+	took, err := x.dir(os.NewFile(uintptr(fd), path), path, inner, depth+1)
+	if took.Mode == "" {
+		return tree.Entry{}, err
+	}
+	took.Name = e.Name
+	return took, err
+}
+
+func join(dir, name string) string {
+	if dir == "" {
+		return name
+	}
+	return dir + "/" + name
+}
+
+// link takes the text of a link.
+func (x *taker) link(dir int, e tree.Entry) (tree.Entry, error) {
+	buf := make([]byte, unix.PathMax+1)
+	n, err := unix.Readlinkat(dir, e.Name, buf)
+	if err != nil || n > unix.PathMax {
+		e.Why = tree.WhyUnstable
+		return e, nil
+	}
+	if found := x.scan(buf[:n]); found != "" {
+		e.Why = tree.WhySecret
+		return e, nil
+	}
+	b := tree.Raw(buf[:n:n])
+	e.Mode, e.Link, e.Size = tree.Link, b.Link, int64(n)
+	return e, x.Put(b)
+}
+
+func (x *taker) scan(b []byte) string {
+	if x.Scan == nil {
+		return ""
+	}
+	s := x.Scan()
+	_, _ = s.Write(b) // a scanner has no errors
+	return s.Close()
+}
+
+// readings is how often a file is read that changes meanwhile.
+const readings = 4
+
+// file takes a regular file.
+func (x *taker) file(dir int, path string, e tree.Entry, size int64) (tree.Entry, error) {
+	for range readings {
+		if size > x.MaxSize {
+			return e, &LimitError{path, fmt.Sprintf("a file of %d bytes, and max_size is %d", size, x.MaxSize), "max_size"}
+		}
+		if x.total+size > x.MaxTotal {
+			return e, &LimitError{path, fmt.Sprintf("with it the files have more than %d bytes", x.MaxTotal), "max_total"}
+		}
+		took, now, err := x.reading(dir, e)
+		if errors.Is(err, tree.ErrChanged) {
+			size = now
+			continue
+		}
+		if err != nil {
+			return e, fmt.Errorf("%s: %w", path, err)
+		}
+		if took.Mode != tree.Omitted {
+			x.total += took.Size
+		}
+		return took, nil
+	}
+	e.Why = tree.WhyUnstable
+	return e, nil
+}
+
+// reading reads a file once. With tree.ErrChanged it tells the size that the file has now.
+func (x *taker) reading(dir int, e tree.Entry) (took tree.Entry, size int64, err error) {
+	f, err := at.Regular(dir, e.Name)
+	switch {
+	case errors.Is(err, unix.EACCES) || errors.Is(err, unix.EPERM):
+		e.Why = tree.WhyDenied
+		return e, 0, nil
+	case errors.Is(err, at.ErrNoFile) || errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENXIO):
+		e.Why = tree.WhyUnstable // another thing lies there now
+		return e, 0, nil
+	case err != nil:
+		return e, 0, err
+	}
+	defer f.Close()
+	before, err := stampOf(f)
+	if err != nil {
+		return e, 0, err
+	}
+	size = before.size
+	if size > x.MaxSize || x.total+size > x.MaxTotal {
+		return e, size, tree.ErrChanged
+	}
+	defer func() {
+		if after, look := stampOf(f); look != nil || after != before {
+			err, size = errors.Join(look, tree.ErrChanged), after.size
+		}
+	}()
+	e.Size = size
+	if x.Scan != nil { // to the end, before anything of it is kept
+		s := x.Scan()
+		if x.buf == nil {
+			x.buf = make([]byte, 256<<10)
+		}
+		if _, err = io.CopyBuffer(s, struct{ io.Reader }{io.LimitReader(f, size)}, x.buf); err != nil {
+			return e, size, err
+		}
+		if s.Close() != "" {
+			e.Why = tree.WhySecret
+			return e, size, nil
+		}
+		if now, err := stampOf(f); err != nil || now != before {
+			return e, now.size, errors.Join(err, tree.ErrChanged)
+		}
+		if _, err = f.Seek(0, io.SeekStart); err != nil {
+			return e, size, err
+		}
+	}
+	e.Mode = tree.File
+	if before.mode&0o100 != 0 {
+		e.Mode = tree.Exec
+	}
+	e.Link, err = tree.Content(f, size, x.Put)
+	return e, size, err
+}
+
+// stamp tells whether a file is as it was.
+type stamp struct {
+	size         int64
+	mtime, ctime int64
+	mode         fs.FileMode
+}
+
+func stampOf(f *os.File) (stamp, error) {
+	var s unix.Stat_t
+	if err := unix.Fstat(int(f.Fd()), &s); err != nil {
+		return stamp{}, err
+	}
+	return stamp{s.Size, s.Mtim.Nano(), s.Ctim.Nano(), fs.FileMode(s.Mode & 0o777)}, nil
+}
