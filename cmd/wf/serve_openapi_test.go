@@ -183,7 +183,7 @@ func TestEveryAnswerIsAsItIsDescribed(t *testing.T) {
 	write(t, dir, "replies.yaml", richReplies)
 	write(t, dir, "rich.yaml", rich)
 	write(t, dir, "slow.yaml", "wf: 1\nname: slow\ndefaults: {timeout: 1m}\nlimits: {steps: 1}\nroles: {a: {run: \"true\"}, nap: {wait: 1h}}\n")
-	write(t, dir, "broken.yaml", "wf: 1\nname: broken\ndefaults: {timeout: 1m}\nroles: {a: {run: exit 3}}\n")
+	write(t, dir, "broken.yaml", "wf: 1\nname: broken\ndefaults: {timeout: 1m}\nroles: {a: {run: \"echo x > kept.txt; exit 3\", artifacts: [kept.txt]}}\n")
 	write(t, dir, "lost.yaml", "wf: 1\nname: lost\ndefaults: {timeout: 1m}\nroles: {a: {prompt: Hi., model: script/none.yaml}}\n")
 	write(t, dir, "danger.yaml", "wf: 1\nname: danger\ndefaults: {timeout: 1m}\nroles: {a: {prompt: Hi., tools: [write_file: ask], model: script/danger-replies.yaml}}\n")
 	write(t, dir, "danger-replies.yaml", "a#1: [{tool: write_file, args: {path: out.txt, content: x}}, {text: Done.}]\n")
