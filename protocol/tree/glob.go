@@ -50,7 +50,7 @@ func newGlob(text string) (g glob, err error) {
 	}
 	for part := range strings.SplitSeq(rest, "/") {
 		if part == ".." {
-			return g, fmt.Errorf("%q leads out of the workspace by ..", text)
+			return g, fmt.Errorf("%q leads by .. out of the workspace", text)
 		}
 		if part == "" || part == "." {
 			continue
