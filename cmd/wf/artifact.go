@@ -165,9 +165,13 @@ func (a *app) catArtifact(ctx context.Context, p *target, list *render.Artifacts
 	if len(items) != 1 {
 		return usagef("--cat writes one file, and there are %d: name one", len(items))
 	}
+	to := io.Writer(a.Out) // shows what a terminal would act on
+	if !a.Out.TTY {
+		to = a.Out.Writer // the bytes as they are
+	}
 	r, err := tree.Open(p.read(ctx), items[0].Entry)
 	if err == nil {
-		_, err = io.Copy(a.Out.Writer, r)
+		_, err = io.Copy(to, r)
 	}
 	return err
 }
