@@ -63,12 +63,12 @@ func lockDir(dir string) (unlock func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	free, err := tryLock(f)
+	free, err := files.TryLock(f, false)
 	switch {
 	case err == nil && !free:
 		err = protocol.ErrBusy.With("", "another backup into %s is under way", dir)
 	case err == nil, errors.Is(err, unix.ENOLCK), errors.Is(err, unix.ENOTSUP), errors.Is(err, unix.EBADF): // the last by NFS
-		return func() { _ = f.Close() }, nil // frees the lock; nothing was written
+		return func() { _ = files.FreeLock(f) }, nil // nothing was written
 	}
 	return nil, errors.Join(err, f.Close())
 }

@@ -27,7 +27,7 @@ func (s *Store) LockRun(id protocol.RunID) (unlockRun func() error, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("lock run %s: %w", id, classify(err))
 	}
-	ok, err := tryLock(f)
+	ok, err := files.TryLock(f, false)
 	if err == nil && ok {
 		err = errors.Join(writePID(f), showLock(f))
 	}
@@ -40,10 +40,7 @@ func (s *Store) LockRun(id protocol.RunID) (unlockRun func() error, err error) {
 		return nil, s.runLive(id)
 	}
 	return sync.OnceValue(func() error {
-		// A child that is being started may have a copy of the descriptor, and with it the locks.
-		err := hideLock(f)
-		unlock(f)
-		return errors.Join(err, f.Close())
+		return errors.Join(hideLock(f), files.FreeLock(f))
 	}), nil
 }
 

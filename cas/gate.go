@@ -15,6 +15,7 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
+	"wf/files"
 	"wf/protocol"
 )
 
@@ -218,9 +219,9 @@ func (g *gate) queued() bool {
 	if g.probe == nil {
 		return false
 	}
-	ok, err := tryLock(g.probe)
+	ok, err := files.TryLock(g.probe, false)
 	if ok {
-		unlock(g.probe)
+		_ = files.Unlock(g.probe) // fails only for a bad descriptor
 	}
 	return err == nil && !ok
 }
@@ -280,9 +281,9 @@ func (g *gate) queue(a *attempt) (*holding, error) {
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		a.turn = nil
-		_ = turn.Close()
+		_ = files.FreeLock(turn) // nothing was written
 	}()
-	if err := lockWait(turn, true); err != nil {
+	if err := files.WaitLock(turn, false); err != nil {
 		return nil, g.fail("lock turn of", err)
 	}
 	if a.abandoned() {
@@ -295,15 +296,15 @@ func (g *gate) queue(a *attempt) (*holding, error) {
 	if err != nil {
 		return nil, g.fail("open", err)
 	}
-	if err := lockWait(h.lock, a.writable); err != nil {
-		return nil, errors.Join(g.fail("lock", err), h.lock.Close())
+	if err := files.WaitLock(h.lock, !a.writable); err != nil {
+		return nil, errors.Join(g.fail("lock", err), files.FreeLock(h.lock))
 	}
 	if a.abandoned() {
-		return nil, h.lock.Close()
+		return nil, files.FreeLock(h.lock)
 	}
 	if !g.opts.ReadOnly {
 		if err := writePID(h.lock); err != nil {
-			return nil, errors.Join(g.fail("lock", err), h.lock.Close())
+			return nil, errors.Join(g.fail("lock", err), files.FreeLock(h.lock))
 		}
 	}
 	return h, nil
@@ -335,7 +336,7 @@ func (h *holding) free() {
 		_ = h.db.Close()
 	}
 	if h.lock != nil {
-		_ = h.lock.Close() // the flock goes with the descriptor
+		_ = files.FreeLock(h.lock) // fails only for a bad descriptor, which holds nothing
 	}
 }
 
@@ -346,7 +347,7 @@ func (a *attempt) leave() {
 	defer a.mu.Unlock()
 	a.left = true
 	if a.turn != nil {
-		unlock(a.turn)
+		_ = files.Unlock(a.turn) // fails only for a bad descriptor
 	}
 }
 

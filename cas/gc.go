@@ -9,8 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"wf/files"
 	"wf/protocol"
 )
@@ -131,12 +129,8 @@ func lockGC(ctx context.Context, s *Store, exclusive bool) (func(), error) {
 	if err != nil {
 		return nil, classify(err)
 	}
-	how := unix.LOCK_SH
-	if exclusive {
-		how = unix.LOCK_EX
-	}
-	free, err := tryLockAs(f, how)
-	for ; err == nil && !free && !exclusive; free, err = tryLockAs(f, how) { // until the collection has ended
+	free, err := files.TryLock(f, !exclusive)
+	for ; err == nil && !free && !exclusive; free, err = files.TryLock(f, true) { // until the collection has ended
 		select {
 		case <-time.After(20 * time.Millisecond):
 		case <-ctx.Done():
@@ -149,7 +143,7 @@ func lockGC(ctx context.Context, s *Store, exclusive bool) (func(), error) {
 	if err != nil {
 		return nil, errors.Join(classify(err), f.Close())
 	}
-	return func() { _ = f.Close() }, nil // frees the lock; nothing was written
+	return func() { _ = files.FreeLock(f) }, nil // nothing was written
 }
 
 // collector is one collection.

@@ -229,8 +229,8 @@ func (s *Store) create() error {
 	if err != nil {
 		return classify(err)
 	}
-	defer turn.Close()
-	if err := lockWait(turn, true); err != nil {
+	defer func() { _ = files.FreeLock(turn) }() // nothing was written
+	if err := files.WaitLock(turn, false); err != nil {
 		return classify(err)
 	}
 	path := filepath.Join(dir, fileDB)

@@ -298,8 +298,8 @@ func lockedPinned(path string, f func() error) (err error) {
 	if err != nil {
 		return err
 	}
-	defer lock.Close()
-	if err := lockWait(lock, true); err != nil { // held for one small file
+	defer func() { _ = files.FreeLock(lock) }()         // nothing was written
+	if err := files.WaitLock(lock, false); err != nil { // held for one small file
 		return err
 	}
 	return f()

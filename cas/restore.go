@@ -96,8 +96,8 @@ func Restore(ctx context.Context, backup, to string, now int64, o Options) (m Ma
 	if err != nil {
 		return m, err
 	}
-	defer func() { err = errors.Join(err, turn.Close()) }()
-	free, err := tryLock(turn)
+	defer func() { err = errors.Join(err, files.FreeLock(turn)) }()
+	free, err := files.TryLock(turn, false)
 	if err == nil && !free {
 		err = protocol.ErrBusy.With("", "another process makes a store in %s", to)
 	}

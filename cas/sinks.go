@@ -37,7 +37,7 @@ func (s *Store) LockSink(name string) (unlockSink func() error, ok bool, err err
 	if err != nil {
 		return nil, false, fmt.Errorf("lock the sink %s: %w", name, classify(err))
 	}
-	ok, err = tryLock(f)
+	ok, err = files.TryLock(f, false)
 	if err != nil || !ok {
 		_ = f.Close() // it holds nothing
 		if err != nil {
@@ -45,8 +45,5 @@ func (s *Store) LockSink(name string) (unlockSink func() error, ok bool, err err
 		}
 		return nil, false, err
 	}
-	return func() error {
-		unlock(f)
-		return f.Close()
-	}, true, nil
+	return func() error { return files.FreeLock(f) }, true, nil
 }

@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"testing"
 
+	"wf/files"
 	"wf/protocol"
 )
 
@@ -31,10 +32,10 @@ func TestCtrlZLetsTheStoreGo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if free, err := tryLock(f); !free || err != nil {
+	if free, err := files.TryLock(f, false); !free || err != nil {
 		t.Errorf("a stopped process keeps the store: %v", err)
 	}
-	if err := f.Close(); err != nil {
+	if err := files.FreeLock(f); err != nil {
 		t.Fatal(err)
 	}
 	committed := make(chan error)
@@ -59,7 +60,7 @@ func TestCtrlZWhileTheStoreIsOpened(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer lock.Close()
-	if free, err := tryLock(lock); !free || err != nil {
+	if free, err := files.TryLock(lock, false); !free || err != nil {
 		t.Fatal("the store is held", err)
 	}
 	read := make(chan error, 1)
@@ -81,15 +82,19 @@ func TestCtrlZWhileTheStoreIsOpened(t *testing.T) {
 	for !a.abandoned() {
 		runtime.Gosched()
 	}
-	unlock(lock)
+	if err := files.Unlock(lock); err != nil {
+		t.Fatal(err)
+	}
 	resume := <-paused
 	if <-a.over; opening() != nil || s.gate.hold != nil {
 		t.Error("the store was opened in a pause")
 	}
-	if free, err := tryLock(lock); !free || err != nil {
+	if free, err := files.TryLock(lock, false); !free || err != nil {
 		t.Error("a stopped process keeps the store", err)
 	}
-	unlock(lock)
+	if err := files.Unlock(lock); err != nil {
+		t.Fatal(err)
+	}
 	resume()
 	if err := <-read; err != nil {
 		t.Error(err)

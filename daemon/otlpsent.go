@@ -10,7 +10,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"syscall"
 
 	"wf/files"
 	"wf/protocol"
@@ -48,15 +47,16 @@ func (f *sentTraces) open() (fresh bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+	free, err := files.TryLock(file, false)
+	if err == nil && !free {
+		err = errOtherExports
+	}
+	if err != nil {
 		file.Close()
-		if errors.Is(err, syscall.EWOULDBLOCK) {
-			err = errOtherExports
-		}
 		return false, err
 	}
 	if err := f.read(file); err != nil {
-		file.Close()
+		_ = files.FreeLock(file) // nothing was written
 		return false, fmt.Errorf("%s: %w", f.path, err)
 	}
 	f.file = file

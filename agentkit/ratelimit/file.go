@@ -14,8 +14,6 @@ import (
 	"strconv"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"wf/files"
 )
 
@@ -36,13 +34,11 @@ var errBusy = errors.New("another process keeps the file of limits locked")
 var errDamaged = errors.New("the file of limits is damaged")
 
 // flockFor locks a file, waiting for at most so long.
-func flockFor(f *os.File, how int, most time.Duration) error {
+func flockFor(f *os.File, shared bool, most time.Duration) error {
 	for waited, pause := time.Duration(0), 20*time.Microsecond; ; pause = min(2*pause, 2*time.Millisecond) {
-		err := flock(f, how|unix.LOCK_NB)
+		free, err := files.TryLock(f, shared)
 		switch {
-		case err == nil:
-			return nil
-		case !errors.Is(err, unix.EWOULDBLOCK):
+		case err != nil || free:
 			return err
 		case waited >= most:
 			return errBusy
@@ -50,14 +46,6 @@ func flockFor(f *os.File, how int, most time.Duration) error {
 		rest := pause/2 + rand.N(pause)
 		time.Sleep(rest)
 		waited += rest
-	}
-}
-
-func flock(f *os.File, how int) error {
-	for {
-		if err := unix.Flock(int(f.Fd()), how); !errors.Is(err, unix.EINTR) {
-			return err
-		}
 	}
 }
 
@@ -133,11 +121,11 @@ func join(path string) (*os.File, int, error) {
 		if err != nil {
 			return nil, 0, err
 		}
-		err = flock(f, unix.LOCK_EX|unix.LOCK_NB)
-		if err == nil {
+		free, err := files.TryLock(f, false)
+		if free {
 			return f, member, nil
 		}
-		if _ = f.Close(); !errors.Is(err, unix.EWOULDBLOCK) {
+		if err = errors.Join(err, f.Close()); err != nil {
 			return nil, 0, err
 		}
 	}
@@ -150,8 +138,9 @@ func aliveAt(path string, member int) bool {
 	if err != nil {
 		return !errors.Is(err, fs.ErrNotExist)
 	}
-	defer f.Close()
-	return flock(f, unix.LOCK_SH|unix.LOCK_NB) != nil // closing it frees what it got
+	defer func() { _ = files.FreeLock(f) }() // nothing was written
+	free, err := files.TryLock(f, true)
+	return err != nil || !free
 }
 
 // openLedger opens the file of a ledger, and makes it: with a state in it before others find it.

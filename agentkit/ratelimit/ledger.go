@@ -6,8 +6,7 @@ import (
 	"os"
 	"sync"
 	"time"
-
-	"golang.org/x/sys/unix"
+	"wf/files"
 )
 
 // ledger is the file of an account, as this process shares it with others.
@@ -125,7 +124,7 @@ func (l *ledger) locked(do func() error) error {
 			}
 			l.file.f, l.file.pid = f, os.Getpid()
 		}
-		if err := flockFor(l.file.f, unix.LOCK_EX, lockedFor); err != nil {
+		if err := flockFor(l.file.f, false, lockedFor); err != nil {
 			return err
 		}
 		if l.current() {
@@ -133,7 +132,7 @@ func (l *ledger) locked(do func() error) error {
 		}
 		l.forget()
 	}
-	defer func() { _ = flock(l.file.f, unix.LOCK_UN) }() // fails only for a bad descriptor, which holds nothing
+	defer func() { _ = files.Unlock(l.file.f) }() // fails only for a bad descriptor, which holds nothing
 	return do()
 }
 

@@ -5,8 +5,6 @@ import (
 	"io/fs"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"wf/files"
 )
 
@@ -37,8 +35,8 @@ func (a *Account) Look() (Status, error) {
 	if err != nil {
 		return Status{}, err
 	}
-	defer f.Close()
-	if err := flockFor(f, unix.LOCK_SH, lockedFor); err != nil {
+	defer func() { _ = files.FreeLock(f) }() // nothing was written
+	if err := flockFor(f, true, lockedFor); err != nil {
 		return Status{}, err
 	}
 	boot, err := l.boot()

@@ -1,13 +1,13 @@
 package sandbox
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"wf/files"
 
 	"golang.org/x/sys/unix"
 )
@@ -80,22 +80,16 @@ func holdSet(set string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return locked(f, unix.LOCK_EX|unix.LOCK_NB)
+	return locked(f, false)
 }
 
 // locked locks a file; nil where another process has the lock. Without it the file is closed.
-func locked(f *os.File, how int) (*os.File, error) {
-	err := error(unix.EINTR)
-	for errors.Is(err, unix.EINTR) {
-		err = unix.Flock(int(f.Fd()), how)
-	}
-	if err == nil {
+func locked(f *os.File, shared bool) (*os.File, error) {
+	free, err := files.TryLock(f, shared)
+	if free {
 		return f, nil
 	}
 	f.Close()
-	if errors.Is(err, unix.EWOULDBLOCK) {
-		err = nil
-	}
 	return nil, err
 }
 

@@ -9,8 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"wf/protocol/lazy"
 )
 
@@ -43,7 +41,7 @@ func (p Policy) hold() (release func(), err error) {
 
 // lockDir keeps a directory below the root of private ones from being swept, and says that it was used.
 func lockDir(dir string) (*os.File, error) {
-	lock, err := lockBeside(dir, unix.LOCK_SH)
+	lock, err := lockBeside(dir, true)
 	if err != nil {
 		return nil, fmt.Errorf("lock %s: %w", dir, err)
 	}
@@ -55,12 +53,12 @@ func lockDir(dir string) (*os.File, error) {
 	return lock, nil
 }
 
-func lockBeside(dir string, how int) (*os.File, error) {
+func lockBeside(dir string, shared bool) (*os.File, error) {
 	f, err := os.OpenFile(dir+".lock", os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	return locked(f, how)
+	return locked(f, shared)
 }
 
 // Sweep counts the private directories of commands and finds the old ones, which no command has
@@ -99,7 +97,7 @@ func sweep(dir string, before time.Time, remove bool) (bytes int64, old bool, er
 	if err != nil || !used.ModTime().Before(before) {
 		return 0, false, err
 	}
-	lock, err := lockBeside(dir, unix.LOCK_EX|unix.LOCK_NB)
+	lock, err := lockBeside(dir, false)
 	if err != nil || lock == nil {
 		return 0, false, err // or a command has just begun
 	}

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"wf/files"
 	"wf/protocol"
 )
 
@@ -64,7 +65,7 @@ func sweep(ctx context.Context, path string) (gone bool, err error) {
 		if err != nil {
 			return false, err
 		}
-		defer lock.Close()
+		defer func() { _ = files.FreeLock(lock) }() // fails only for a bad descriptor
 	}
 	ctx, cancel := context.WithTimeout(ctx, knockTime)
 	defer cancel()

@@ -15,8 +15,7 @@ import (
 	"sync"
 	"syscall"
 
-	"golang.org/x/sys/unix"
-
+	"wf/files"
 	"wf/protocol"
 )
 
@@ -38,9 +37,9 @@ func listenUnix(ctx context.Context, path string, log *slog.Logger) (net.Listene
 	}
 	l, err := bind(ctx, path)
 	if err != nil {
-		return nil, errors.Join(err, lock.Close())
+		return nil, errors.Join(err, files.FreeLock(lock))
 	}
-	return peers{OwnPeers(l, log), sync.OnceValue(func() error { return errors.Join(l.Close(), lock.Close()) })}, nil
+	return peers{OwnPeers(l, log), sync.OnceValue(func() error { return errors.Join(l.Close(), files.FreeLock(lock)) })}, nil
 }
 
 // PrivateDir makes a directory that only the own user can enter. One that is there and belongs to another
@@ -71,19 +70,19 @@ func lockSocket(path string) (*os.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("lock of the socket: %w", err)
 	}
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		holder := holderOf(f)
-		if !errors.Is(err, unix.EWOULDBLOCK) {
-			return nil, errors.Join(fmt.Errorf("lock of the socket %s: %w", path, err), f.Close())
-		}
-		return nil, errors.Join(fmt.Errorf("%s listens on %s: %w", holder, path, protocol.ErrInUse), f.Close())
+	free, err := files.TryLock(f, false)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("lock of the socket %s: %w", path, err), f.Close())
+	}
+	if !free {
+		return nil, errors.Join(fmt.Errorf("%s listens on %s: %w", holderOf(f), path, protocol.ErrInUse), f.Close())
 	}
 	err = f.Truncate(0)
 	if err == nil {
 		_, err = f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("lock of the socket: %w", err), f.Close())
+		return nil, errors.Join(fmt.Errorf("lock of the socket: %w", err), files.FreeLock(f))
 	}
 	return f, nil
 }

@@ -10,8 +10,6 @@ import (
 	"slices"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"wf/files"
 	"wf/protocol"
 )
@@ -100,8 +98,8 @@ func (s *Seen) change(do func(*seenFile) bool) (err error) {
 	if err != nil {
 		return fmt.Errorf("schedule: %w", err)
 	}
-	defer func() { err = errors.Join(err, lock.Close()) }() // which unlocks it
-	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil {
+	defer func() { err = errors.Join(err, files.FreeLock(lock)) }()
+	if err := files.WaitLock(lock, false); err != nil {
 		return fmt.Errorf("schedule: lock %s: %w", lock.Name(), err)
 	}
 	f, err := s.load()
