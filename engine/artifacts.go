@@ -30,17 +30,12 @@ func (a *artifacts) letGo() {
 	}
 }
 
-// landed is what waits for the record to be on disk, or not to come there; nil for nothing.
-func (a *artifacts) landed() chan error {
+// landed is to be called when the record is on disk, or does not come there; nil for nothing.
+func (a *artifacts) landed() func(error) {
 	if a.release == nil {
 		return nil
 	}
-	on := make(chan error, 1)
-	go func() {
-		<-on
-		a.release()
-	}()
-	return on
+	return func(error) { a.release() }
 }
 
 // What is committed at once: a long commit has others wait.

@@ -109,6 +109,14 @@ type report struct {
 	end   *outcome
 }
 
+// replyTo sends to a channel that has room; nil for none.
+func replyTo(c chan error) func(error) {
+	if c == nil {
+		return nil
+	}
+	return func(err error) { c <- err }
+}
+
 // load folds the journal and opens it for appending. It does so also when ctx has ended: the
 // interruption is to be recorded, however early it comes.
 func (d *driver) load(ctx context.Context) error {
@@ -364,7 +372,7 @@ func (d *driver) note(ctx context.Context, r report) error {
 			d.soon = append(d.soon, r.reply)
 			return d.add(facts, blocks, nil)
 		}
-		return d.add(facts, blocks, r.reply)
+		return d.add(facts, blocks, replyTo(r.reply))
 	}
 	w := d.work[r.step]
 	delete(d.work, r.step)

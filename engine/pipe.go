@@ -65,7 +65,7 @@ type batch struct {
 	facts      []cas.Draft // what happened; it stays true when another process writes first
 	factBlocks []cas.Block
 	poked      []string     // what was decided on besides the facts
-	replies    []chan error // of those that wait until it is on disk
+	replies    []func(error) // to those that wait until it is on disk
 	said       []said       // live output that came between the drafts, for the watcher
 
 	drafts []cas.Draft // the facts, and what follows from them
@@ -84,15 +84,15 @@ type said struct {
 	api.Update
 }
 
-// add takes facts into the state and gathers them. reply, if not nil, gets nil when they, and
+// add takes facts into the state and gathers them. reply, if not nil, is called with nil when they, and
 // all before them, are on disk.
-func (d *driver) add(facts []cas.Draft, blocks []cas.Block, reply chan error) error {
+func (d *driver) add(facts []cas.Draft, blocks []cas.Block, reply func(error)) error {
 	b := d.pipe.open
 	if len(facts) == 0 {
 		if last := d.pipe.last(); reply != nil && last != nil {
 			last.replies = append(last.replies, reply)
 		} else if reply != nil {
-			reply <- nil
+			reply(nil)
 		}
 		return nil
 	}
@@ -240,7 +240,7 @@ func (d *driver) land(ctx context.Context, l landing) error {
 		d.stored(l.entries, b.drafts)
 	}
 	for _, c := range b.replies {
-		c <- nil
+		c(nil)
 	}
 	d.forget()
 	d.groups.landed(b)

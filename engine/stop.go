@@ -67,7 +67,7 @@ func (d *driver) abandon(cause error) {
 	d.pipe.close()
 	for _, b := range d.pipe.all() {
 		for _, c := range b.replies {
-			c <- cause
+			c(cause)
 		}
 	}
 	d.pipe = pipe{}
@@ -83,6 +83,7 @@ func (d *driver) abandon(cause error) {
 			r = <-d.in
 		}
 		if r.end != nil {
+			r.end.artifacts.letGo()
 			delete(d.work, r.step)
 		} else if r.reply != nil {
 			r.reply <- cause
