@@ -19,6 +19,7 @@ type Turn struct {
 	Role       Role   // the pinned definition
 	EdgePrompt string // rendered, cut
 	Item       *ItemValue
+	Verdict    *Verdict // of an always role: how the run ends; else nil
 	Inputs     JSON // canonical object
 
 	Question string            // ActAsk, rendered

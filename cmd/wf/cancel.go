@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"wf/api"
 	"wf/hub/queue"
 	"wf/protocol"
 )
@@ -36,8 +37,22 @@ func (a *app) cancel(ctx context.Context, p *target, arg, reason string) error {
 	if err != nil {
 		return err
 	}
+	before, err := p.Run(ctx, run, api.Window{Limit: 1})
+	if err != nil {
+		return err
+	}
 	if err := p.Cancel(ctx, run, reason); err != nil {
 		return err
+	}
+	v, err := p.Run(ctx, run, api.Window{Limit: 1})
+	if err != nil {
+		return err
+	}
+	if v.Closing != "" {
+		a.Progress("its always roles run now; to cancel it again skips them")
+		if err := a.follow(ctx, p, run, before.Seq, a.Reporter); err != nil {
+			return err
+		}
 	}
 	return a.tell(ctx, p, run)
 }

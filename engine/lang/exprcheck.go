@@ -237,6 +237,12 @@ func (x *exprCheck) chain(n ast.Node) {
 		}
 	case "secrets":
 		x.secret(ls)
+	case runRoot:
+		if _, isInput := x.w.Inputs[runRoot]; !x.s.closing && (isInput || x.roles[runRoot] != nil) {
+			x.unknown(root)
+			return
+		}
+		x.verdict(ls)
 	default:
 		x.unknown(root)
 	}
@@ -300,6 +306,10 @@ func (s *scopeType) resolve(path []string, c *checker) *typ {
 			if in, ok := c.w.Inputs[rest[0]]; ok {
 				t, rest = inputType(in), rest[1:]
 			}
+		}
+	case runRoot:
+		if s.closing {
+			t = verdictType()
 		}
 	case "outputs":
 		if len(rest) > 0 {

@@ -17,7 +17,7 @@ func (s *State) entered(a *act) {
 // Roles are the roles that the run entered, by name: the status of a visit is as Shown says, or how it ended.
 func (s *State) Roles() []protocol.RoleEntered {
 	open := map[string]*visit{}
-	for _, visits := range s.agenda.visits {
+	for _, visits := range slices.Concat(s.agenda.graph.visits[:], s.agenda.always.visits[:]) {
 		for _, v := range visits {
 			if b := open[v.of.Role]; v.of.Num == s.Nums[v.of.Role] && (b == nil || b.Index < v.Index) {
 				open[v.of.Role] = v
