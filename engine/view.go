@@ -376,7 +376,7 @@ func (b *viewer) open(x rules.Visit) {
 	if st == nil || x.Mode == rules.Ended {
 		return
 	}
-	st.Status = b.s.Shown(x.Mode)
+	st.Status = b.s.Shown(x.Mode, x.Begun.Via)
 	if x.Held != nil && st.Status == "running" {
 		st.Held = x.Held.String()
 	}
