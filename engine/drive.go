@@ -430,6 +430,9 @@ func (d *driver) heard(r report) (facts []cas.Draft, blocks []cas.Block, err err
 
 // settle is called when nothing is performed: it ends the drive, or says to wait for a timer.
 func (d *driver) settle(ctx context.Context, p rules.Plan) (again bool, err error) {
+	if d.s.Status().Final() {
+		return false, nil // another process cancelled it
+	}
 	if d.breach != nil && d.s.Closing != nil {
 		return true, d.skipRest(ctx, d.breach)
 	}

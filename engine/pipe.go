@@ -170,7 +170,7 @@ func (d *driver) stage(ctx context.Context) (*batch, error) {
 // conclusion ends the run in the commit of the visit that was its last.
 func (d *driver) conclusion(ctx context.Context, b *batch) error {
 	end := d.plan.End
-	if len(d.work)+len(b.begin) > 0 || len(b.facts) == 0 || d.breach != nil || d.unready != nil || end == nil {
+	if len(d.work)+len(b.begin) > 0 || len(b.facts) == 0 || d.breach != nil || d.unready != nil || end == nil || d.s.Status().Final() {
 		return nil
 	}
 	if end.Status != protocol.Done && end.Status != protocol.Failed && (d.s.Closing == nil || end.Status != protocol.Cancelled) {

@@ -204,6 +204,10 @@ func (x *exprCheck) chain(n ast.Node) {
 		x.fail("WF042", root.At, fmt.Sprintf("%s changes during a run; a role's prompt must not", root.Name), "say it in the prompt of the edge that leads here", nil)
 		return
 	}
+	if x.s.inputs && root.Name == runRoot && len(x.w.Always) > 0 {
+		x.fail("WF042", root.At, "how a run ends stands in no role's prompt", "remove it: an agent under always is told how the run ends by the message that it answers", nil)
+		return
+	}
 	switch root.Name {
 	case "inputs":
 		x.input(ls)
