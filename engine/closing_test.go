@@ -591,3 +591,75 @@ func TestO06aOnlyDefinitionsWithAlwaysRolesPinTheRule(t *testing.T) {
 		t.Errorf("%v %s", err, raw)
 	}
 }
+
+// A run that takes the place of another begins when that one has closed: its always roles hold the slot to the end.
+func TestO06aARunThatIsReplacedClosesFirst(t *testing.T) {
+	const yaml = "wf: 1\nname: gate\nconcurrency: {group: g, on_busy: cancel_old}\nroles: {ok: {ask: \"Go?\"}, tidy: {run: x}}\nalways: tidy\n"
+	for _, driven := range []bool{false, true} {
+		g := newGroupBench(t)
+		yaml := yaml
+		if driven {
+			yaml = strings.Replace(yaml, "{ask: \"Go?\"}", "{run: x}", 1)
+		}
+		first := g.mustBegin(yaml, nil)
+		d := g.goOn(first)
+		if driven {
+			g.c.next(t)
+		} else {
+			<-d.over
+		}
+		second := g.mustBegin(yaml, nil)
+		p := g.other()
+		p.goOn(second)
+		if got := g.c.next(t); got != string(first)+":tidy#1" {
+			t.Fatalf("driven %v: %s begins", driven, got)
+		}
+		if v := g.view(first); v.Closing != protocol.Cancelled || v.Status != protocol.Running {
+			t.Errorf("%s, closing %q", v.Status, v.Closing)
+		}
+		g.wantGroup("g", []string{string(first)}, []string{string(second)})
+		g.c.letGo(string(first) + ":tidy#1")
+		g.until(first, protocol.Cancelled)
+		if driven {
+			if got := g.c.next(t); got != string(second)+":ok#1" {
+				t.Fatalf("%s begins", got)
+			}
+			g.c.letGo(string(second) + ":ok#1")
+			if got := g.c.next(t); got != string(second)+":tidy#1" {
+				t.Fatalf("%s begins", got)
+			}
+			g.c.letGo(string(second) + ":tidy#1")
+			g.until(second, done)
+		} else {
+			g.until(second, protocol.Waiting)
+		}
+	}
+}
+
+// A run that waits for its slot again is cancelled without waiting on.
+func TestO06aAQueuedRunClosesWithoutASlot(t *testing.T) {
+	g := newGroupBench(t)
+	const yaml = "wf: 1\nname: one\nconcurrency: {group: g, release_on_suspend: true}\nroles: {act: {run: x, timeout: 1h}, tidy: {run: x}}\nalways: tidy\n"
+	first := g.mustBegin(yaml, nil)
+	d := g.goOn(first)
+	g.c.next(t)
+	d.stop(errors.New("enough"))
+	<-d.over
+	second := g.mustBegin(yaml, nil)
+	g.goOn(second)
+	g.c.next(t)
+	d = g.goOn(first)
+	g.until(first, protocol.Queued)
+	if err := g.e.Cancel(context.Background(), first, "ada", "enough"); err != nil {
+		t.Fatal(err)
+	}
+	if got := g.c.next(t); got != string(first)+":tidy#1" {
+		t.Fatalf("%s begins", got)
+	}
+	g.c.letGo(string(first) + ":tidy#1")
+	<-d.over
+	if v := g.view(first); v.Status != protocol.Cancelled || d.err != nil {
+		t.Errorf("%s %v", v.Status, d.err)
+	}
+	g.wantGroup("g", []string{string(second)}, nil)
+}

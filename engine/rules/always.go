@@ -86,8 +86,16 @@ func (s *State) closes(d protocol.Closing) error {
 		return fmt.Errorf("a run without always roles closes: %w", protocol.ErrCorrupt)
 	}
 	s.laps(func(l *lap) { l.end(l.Last) })
-	s.stop = stop{}
+	s.stop, s.Queue = stop{}, nil
 	s.Closing = &closing{Closing: d, Active: s.Totals.Active}
+	return nil
+}
+
+// endsAsClosed holds the last event of a run against what it said when it closed.
+func (s *State) endsAsClosed(status protocol.RunStatus, result protocol.Link) error {
+	if c := s.Closing; c != nil && (c.Status != status || c.Result != result) {
+		return fmt.Errorf("a run that closed as %s ends as %s: %w", c.Status, status, protocol.ErrCorrupt)
+	}
 	return nil
 }
 

@@ -198,6 +198,9 @@ func (s *State) move(step string, seq protocol.Seq, ts int64, typ protocol.Event
 		s.Queue = nil
 		s.stop = stop{Stopped: true, Status: protocol.Suspended, Reason: d.Reason, Detail: s.words(d.Detail), Code: d.Code}
 	case protocol.CancelledBy:
+		if err := s.endsAsClosed(protocol.Cancelled, protocol.Link{}); err != nil {
+			return err
+		}
 		s.Queue = nil
 		s.stop = stop{Stopped: true, Status: protocol.Cancelled, Detail: d.Reason}
 	case protocol.Closing:
@@ -209,6 +212,9 @@ func (s *State) move(step string, seq protocol.Seq, ts int64, typ protocol.Event
 	case protocol.Forked:
 		return s.forked(d)
 	case protocol.Finished:
+		if err := s.endsAsClosed(d.Status, d.Result); err != nil {
+			return err
+		}
 		s.stop, s.End = stop{Stopped: true, Status: d.Status}, d.Result
 	}
 	return nil
@@ -259,6 +265,9 @@ func (s *State) stepStarted(step string, seq protocol.Seq, d protocol.StepStarte
 		return err
 	}
 	a := s.sameFiring(d)
+	if (s.Closing != nil) != (d.Via == protocol.ViaAlways) || s.Closing != nil && s.Closing.Skipped {
+		return fmt.Errorf("%s is not of what runs when a run closes: %w", id, protocol.ErrCorrupt)
+	}
 	if a == nil {
 		if a, err = s.activate(id, d); err != nil {
 			return err
