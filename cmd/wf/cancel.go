@@ -18,6 +18,7 @@ func newCancel(a *app) *cobra.Command {
 		Use:   "cancel RUN",
 		Short: "End a run for good",
 		Long: `End a run for good, with the sub-workflows it has started. A process that drives it stops its commands.
+If the workflow has always roles, they run first; to cancel the run again skips what is left of them.
 What is recorded stays; wf fork goes on from any step.`,
 		Example: `  wf cancel -1
   wf cancel 7K3Q --reason "wrong branch"`,
