@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -662,4 +663,47 @@ func TestO06aAQueuedRunClosesWithoutASlot(t *testing.T) {
 		t.Errorf("%s %v", v.Status, d.err)
 	}
 	g.wantGroup("g", []string{string(second)}, nil)
+}
+
+// Which branch is the first to end changes no record of an always role.
+func TestO06aTheOrderOfBranchesChangesNoRecordOfAnAlwaysRole(t *testing.T) {
+	const yaml = `
+wf: 1
+name: branches
+roles:
+  a: {set: {n: 1}}
+  b: {set: {n: 2}}
+  x: {set: {n: "${{ output.n }}"}}
+  tidy: {set: {saw: "${{ steps.x?.output?.n }} ${{ steps.a?.output?.n }}"}}
+edges:
+  - {from: START, to: [a, b]}
+  - {from: a, to: x}
+  - {from: b, to: x}
+  - {from: x, to: END}
+always: tidy
+`
+	var want []string
+	for _, first := range []string{"a", "b", "a", "b"} {
+		b := newBench(t)
+		ended := make(chan struct{})
+		end := sync.OnceFunc(func() { close(ended) })
+		b.e.Performers[protocol.ActSet] = performer(func(_ context.Context, turn protocol.Turn, _ roles.Emit) (protocol.Conclusion, error) {
+			switch name := turn.Role.Name; {
+			case name == "x":
+				end()
+			case (name == "a" || name == "b") && name != first:
+				<-ended
+			}
+			return protocol.Conclusion{Data: turn.Values}, nil
+		})
+		id, v := b.run(yaml, nil)
+		got := conclusions(v)
+		if want == nil {
+			want = got
+		}
+		if strings.Join(got, "\n") != strings.Join(want, "\n") || v.Status != protocol.Done {
+			t.Errorf("%s first: %s\n%v\nwant\n%v", first, v.Status, got, want)
+		}
+		b.checked(id)
+	}
 }

@@ -169,35 +169,40 @@ func (s *State) concluded() []protocol.Link {
 	}
 	var out []protocol.Link
 	seen := map[protocol.Link]bool{}
-	s.tips(func(a *act, ended bool) {
-		of := a.Links
-		if ended {
-			of = a.records()
-		}
-		for _, l := range of {
+	for _, t := range s.tips() {
+		for _, l := range t.links {
 			if !seen[l] {
 				seen[l] = true
 				out = append(out, l)
 			}
 		}
-	})
+	}
 	if len(out) > 1 { // of what stands on records the Start says nothing
 		out = slices.DeleteFunc(out, func(l protocol.Link) bool { return l == s.Start })
 	}
 	return out
 }
 
-// tips are the activations at which the graph stands: those with a token, and those that have not ended.
-func (s *State) tips(visit func(a *act, ended bool)) {
+// tip is where the graph stands: a token, or an activation that has not ended.
+type tip struct {
+	links  []protocol.Link // its records, or what it goes on from
+	latest map[string]*ref
+}
+
+// tips are in the order of their links: which branch was the first to come so far changes no record.
+func (s *State) tips() []tip {
+	var out []tip
 	for _, a := range s.acts {
 		switch {
 		case a.Via == protocol.ViaAlways:
 		case a.offer != nil && !a.offer.closed:
-			visit(a, true)
+			out = append(out, tip{a.records(), a.offer.latest})
 		case a.open():
-			visit(a, false)
+			out = append(out, tip{a.Links, a.latest})
 		}
 	}
+	slices.SortStableFunc(out, func(a, b tip) int { return slices.CompareFunc(a.links, b.links, byText) })
+	return out
 }
 
 // activateAlways opens the activation of an always role.
@@ -213,17 +218,13 @@ func (s *State) activateAlways(id protocol.StepID, d protocol.StepStarted) (*act
 		maps.Copy(a.latest, before.latest)
 		a.latest[before.Role] = &ref{N: before.N, Records: before.records()}
 	} else {
-		s.tips(func(t *act, ended bool) {
-			of := t.latest
-			if ended {
-				of = t.offer.latest
-			}
-			for role, r := range of {
-				if have := a.latest[role]; have == nil || have.N < r.N {
+		for _, t := range s.tips() {
+			for role, r := range t.latest {
+				if have := a.latest[role]; have == nil || s.isAncestor(have.N, r.N) {
 					a.latest[role] = r
 				}
 			}
-		})
+		}
 	}
 	s.enter(a)
 	s.NextN++

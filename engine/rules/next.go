@@ -292,7 +292,6 @@ func (s *State) verdict(fs []firing, x leftover) *Verdict {
 	if len(ends) == 0 {
 		return &Verdict{Status: protocol.Suspended, Reason: protocol.ByStall, Detail: s.stalled(fs)}
 	}
-	byText := func(a, b protocol.Link) int { return strings.Compare(a.String(), b.String()) }
 	slices.SortFunc(ends, func(a, b firing) int {
 		return cmp.Or(cmp.Compare(a.edge, b.edge), slices.CompareFunc(links(a.sources), links(b.sources), byText))
 	})
@@ -314,6 +313,8 @@ func (s *State) verdict(fs []firing, x leftover) *Verdict {
 	}
 	return v
 }
+
+func byText(a, b protocol.Link) int { return strings.Compare(a.String(), b.String()) }
 
 func links(sources []*act) []protocol.Link {
 	var out []protocol.Link
