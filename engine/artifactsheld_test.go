@@ -90,7 +90,7 @@ edges:
 func TestO06bADeathBetweenTheBatchesOfATakingLosesNothing(t *testing.T) {
 	const yaml = "wf: 1\nname: big\nroles: {a: {run: 'true', artifacts: [big]}}\n"
 	vain := int64(0)
-	for n := 8; ; n += 20 {
+	for n := 6; ; n += 3 { // a commit has four of them
 		b := newBench(t)
 		b.noise("big", 1, 5<<20)
 		p := b.load(yaml)
@@ -111,7 +111,7 @@ func TestO06bADeathBetweenTheBatchesOfATakingLosesNothing(t *testing.T) {
 			}
 			return
 		}
-		b.noise("big", 2, 100) // so that nothing leads to what was stored before
+		b.noise("big", 2, 100) // so that nothing leads to what was stored before, unless the record was among it
 		v := b.drive(id)
 		if v.Status != protocol.Done || v.Steps[0].Artifacts == nil {
 			t.Fatalf("operation %d: %s: %s", n, v.Status, v.Reason)
@@ -124,7 +124,7 @@ func TestO06bADeathBetweenTheBatchesOfATakingLosesNothing(t *testing.T) {
 		b.proven()
 		root, _ := protocol.ParseLink(*v.Steps[0].Artifacts)
 		e, err := tree.Find(func(l protocol.Link) ([]byte, error) { return b.e.Store.Block(t.Context(), l) }, root, "big")
-		if err != nil || e.Size != 100 {
+		if err != nil || e.Size != 100 && e.Size != 5<<20 {
 			t.Fatalf("operation %d: %+v, %v", n, e, err)
 		}
 	}
