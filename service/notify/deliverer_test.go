@@ -416,6 +416,38 @@ func TestAHookThatFailsForADay(t *testing.T) {
 	}
 }
 
+// A clock that is put back by a day delays no attempt by that day: at most by the longest pause, whichever others are due before.
+func TestAClockThatIsPutBackDelaysNoDelivery(t *testing.T) {
+	for _, back := range []time.Duration{time.Minute, lastPause, 24 * time.Hour, 400 * 24 * time.Hour} {
+		b := newBench(t)
+		up := false
+		b.sink(protocol.Sink{Name: "ops"}, func(*Message) error {
+			if up {
+				return nil
+			}
+			return errors.New("connection refused")
+		})
+		run := b.run(quick)
+		for range 3 {
+			if next := b.round(); next.After(b.at) {
+				b.at = next
+			}
+		}
+		b.at = b.at.Add(-back)
+		other := b.run(quick) // fails by the new clock, and is asked for again before the first one would be
+		set := b.at
+		b.round()
+		up = true
+		for next := b.round(); !next.IsZero(); next = b.round() {
+			b.at = next
+		}
+		if late := b.at.Sub(set); late > lastPause {
+			t.Errorf("put back by %s: delivered after %s", back, late)
+		}
+		b.has(say("ops", run, "done"), say("ops", other, "done"))
+	}
+}
+
 // After three days a notification is dead; wf hook retry begins anew.
 func TestAfterThreeDaysADeliveryIsDead(t *testing.T) {
 	b := newBench(t)
@@ -424,7 +456,7 @@ func TestAfterThreeDaysADeliveryIsDead(t *testing.T) {
 		if up {
 			return nil
 		}
-		return failure{errors.New("it answered 503"), 2 * time.Hour, false}
+		return failure{errors.New("it answered 503"), lastPause, false}
 	})
 	begin, run := b.at, b.run(quick)
 	for next := b.round(); !next.IsZero(); next = b.round() {

@@ -228,11 +228,16 @@ func (s *State) Take(now int64) (x *Delivery, next int64) {
 		return nil, 0
 	}
 	first := s.order[0].queue[0]
-	if first.Next > now {
-		return nil, first.Next
+	if first.Next <= now {
+		return heap.Pop(&s.order).(*lane).queue[0], 0
 	}
-	l := heap.Pop(&s.order).(*lane)
-	return l.queue[0], 0
+	for _, l := range s.order {
+		if due(l.queue[0].Next, now) {
+			heap.Remove(&s.order, l.place)
+			return l.queue[0], 0
+		}
+	}
+	return nil, first.Next
 }
 
 // TakeOf is Take for the deliveries of one run.
@@ -241,7 +246,7 @@ func (s *State) TakeOf(run protocol.RunID, now int64) (x *Delivery, next int64) 
 	switch {
 	case l == nil || l.place < 0:
 		return nil, 0
-	case l.queue[0].Next > now:
+	case !due(l.queue[0].Next, now):
 		return nil, l.queue[0].Next
 	}
 	heap.Remove(&s.order, l.place)

@@ -18,12 +18,13 @@ type Artifacts struct {
 
 // Artifact is a file that a step keeps, or that it left out.
 type Artifact struct {
-	Step string `json:"step"`
-	Path string `json:"path"`
-	Mode string `json:"mode"`          // file, exec, link or omitted
-	Size int64  `json:"size"`          // bytes
-	CID  string `json:"cid,omitempty"` // of its content
-	Why  string `json:"why,omitempty"` // it was omitted: name, special, secret, unstable or denied
+	Run  protocol.RunID `json:"run,omitempty"` // of the sub-workflow whose step it is
+	Step string         `json:"step"`
+	Path string         `json:"path"`
+	Mode string         `json:"mode"`          // file, exec, link or omitted
+	Size int64          `json:"size"`          // bytes
+	CID  string         `json:"cid,omitempty"` // of its content
+	Why  string         `json:"why,omitempty"` // it was omitted: name, special, secret, unstable or denied
 }
 
 // Fetched is what wf artifact --to wrote: wf.fetched/v1.
@@ -73,7 +74,11 @@ func (p *Printer) artifactTable(indent string, list []Artifact) error {
 		} else if x.Mode == "link" {
 			what = "link"
 		}
-		rows = append(rows, []string{indent + x.Step, Size(x.Size), OneLine(Visible(x.Path), 200), what})
+		step := x.Step
+		if x.Run != "" {
+			step = string(x.Run) + ":" + step
+		}
+		rows = append(rows, []string{indent + step, Size(x.Size), OneLine(Visible(x.Path), 200), what})
 	}
 	return Table(p.Out, rows)
 }
