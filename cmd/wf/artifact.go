@@ -72,7 +72,7 @@ func (p *target) read(ctx context.Context) tree.Read {
 }
 
 // artifacts are those of a run, or of one step, at or below the paths.
-func (p *target) artifacts(ctx context.Context, at api.Ref, paths []string) (*render.Artifacts, error) {
+func (p *target) artifacts(ctx context.Context, at api.Ref, paths []string) (*api.Artifacts, error) {
 	var steps []*api.Step
 	if at.Step != "" {
 		s, err := p.Step(ctx, at.Run, at.Step)
@@ -115,8 +115,8 @@ func (p *target) artifacts(ctx context.Context, at api.Ref, paths []string) (*re
 }
 
 // artifactsOf reads the trees of steps.
-func (p *target) artifactsOf(ctx context.Context, run protocol.RunID, steps []*api.Step) (*render.Artifacts, error) {
-	out := &render.Artifacts{Schema: render.ArtifactsSchema, Run: run, Artifacts: []render.Artifact{}}
+func (p *target) artifactsOf(ctx context.Context, run protocol.RunID, steps []*api.Step) (*api.Artifacts, error) {
+	out := &api.Artifacts{Schema: "wf.artifacts/v1", Run: run, Artifacts: []api.Artifact{}}
 	for _, s := range steps {
 		if s.Artifacts == nil {
 			continue
@@ -129,14 +129,14 @@ func (p *target) artifactsOf(ctx context.Context, run protocol.RunID, steps []*a
 			if err != nil {
 				return nil, fmt.Errorf("artifacts of %s: %w", s.ID, err)
 			}
-			out.Artifacts = append(out.Artifacts, render.Artifact{Step: s.ID, Path: it.Path, Mode: string(it.Mode), Size: it.Size, CID: it.Link.String(), Why: it.Why})
+			out.Artifacts = append(out.Artifacts, api.NewArtifact(s.ID, it))
 		}
 	}
 	return out, nil
 }
 
 // newest are the files without those that a later step keeps too.
-func newest(list *render.Artifacts) ([]tree.Item, error) {
+func newest(list *api.Artifacts) ([]tree.Item, error) {
 	at := map[string]int{}
 	var out []tree.Item
 	for _, x := range list.Artifacts {
@@ -157,7 +157,7 @@ func newest(list *render.Artifacts) ([]tree.Item, error) {
 	return out, nil
 }
 
-func (a *app) catArtifact(ctx context.Context, p *target, list *render.Artifacts) error {
+func (a *app) catArtifact(ctx context.Context, p *target, list *api.Artifacts) error {
 	items, err := newest(list)
 	if err != nil {
 		return err
@@ -176,7 +176,7 @@ func (a *app) catArtifact(ctx context.Context, p *target, list *render.Artifacts
 	return err
 }
 
-func (a *app) fetchArtifacts(ctx context.Context, p *target, list *render.Artifacts, to string, force bool) error {
+func (a *app) fetchArtifacts(ctx context.Context, p *target, list *api.Artifacts, to string, force bool) error {
 	items, err := newest(list)
 	if err != nil {
 		return err

@@ -183,7 +183,7 @@ func TestEveryAnswerIsAsItIsDescribed(t *testing.T) {
 	write(t, dir, "replies.yaml", richReplies)
 	write(t, dir, "rich.yaml", rich)
 	write(t, dir, "slow.yaml", "wf: 1\nname: slow\ndefaults: {timeout: 1m}\nlimits: {steps: 1}\nroles: {a: {run: \"true\"}, nap: {wait: 1h}}\n")
-	write(t, dir, "broken.yaml", "wf: 1\nname: broken\ndefaults: {timeout: 1m}\nroles: {a: {run: \"echo x > kept.txt; exit 3\", artifacts: [kept.txt]}}\n")
+	write(t, dir, "broken.yaml", "wf: 1\nname: broken\ndefaults: {timeout: 1m}\nroles: {a: {run: \"echo x > kept.txt; mkfifo kept.pipe; exit 3\", artifacts: ['kept.*']}}\n")
 	write(t, dir, "lost.yaml", "wf: 1\nname: lost\ndefaults: {timeout: 1m}\nroles: {a: {prompt: Hi., model: script/none.yaml}}\n")
 	write(t, dir, "danger.yaml", "wf: 1\nname: danger\ndefaults: {timeout: 1m}\nroles: {a: {prompt: Hi., tools: [write_file: ask], model: script/danger-replies.yaml}}\n")
 	write(t, dir, "danger-replies.yaml", "a#1: [{tool: write_file, args: {path: out.txt, content: x}}, {text: Done.}]\n")
@@ -254,6 +254,8 @@ func TestEveryAnswerIsAsItIsDescribed(t *testing.T) {
 		run := s.started(map[string]any{"workflow": name})
 		s.awaitStatus(run, protocol.Suspended)
 		c.holds("GET", "/v1/runs/"+string(run), nil, 200, "Run")
+		c.holds("GET", "/v1/runs/"+string(run)+"/steps/a%231/artifacts?limit=1", nil, 200, "Artifacts")
+		c.holds("GET", "/v1/runs/"+string(run)+"/steps/a%231/artifacts", nil, 200, "Artifacts")
 	}
 	danger := s.started(map[string]any{"workflow": "danger"})
 	s.awaitStatus(danger, protocol.Waiting)
@@ -338,7 +340,7 @@ func TestEveryAnswerIsAsItIsDescribed(t *testing.T) {
 		"Task.failed": true, "MemoryItem.run": true, "MemoryItem.step": true, "Waiting.escalated": true,
 	}
 	for _, schema := range []string{"Health", "Info", "Code", "Workflows", "Workflow", "Started", "Accepted", "Runs", "RunRow", "Run", "RunInfo", "StepView", "Waiting", "Choice", "Usage", "Timing", "Failure", "Messages", "Diff", "RunDiff", "Explanation", "Cache", "Verify", "Cost", "CostRow", "Error",
-		"TaskList", "Task", "MemoryScopes", "MemoryScope", "Memories", "MemoryItem", "OneMemory", "Recalled", "Remembered", "MemoriesChanged", "Reindexed"} {
+		"TaskList", "Task", "MemoryScopes", "MemoryScope", "Memories", "MemoryItem", "OneMemory", "Recalled", "Remembered", "MemoriesChanged", "Reindexed", "Artifacts", "Artifact"} {
 		for _, p := range slices.Sorted(maps.Keys(c.schema(schema)["properties"].(map[string]any))) {
 			if name := schema + "." + p; !c.seen[name] && !elsewhere[name] {
 				t.Errorf("%s is described, and no answer has it", name)

@@ -87,6 +87,8 @@ var routes = []route{
 	{"GET", "/v1/runs/{id}/steps/{step}/messages", guard.Read, "", atHead(ofStep(api.Service.Messages))},
 	{"GET", "/v1/runs/{id}/steps/{step}/diff", guard.Read, "", atHead(ofStep(api.Service.VisitDiff))},
 	{"GET", "/v1/runs/{id}/steps/{step}/explain", guard.Read, "", atHead(ofStep(api.Service.Explain))},
+	{"GET", "/v1/runs/{id}/steps/{step}/artifacts", guard.Read, "after limit", (*Server).artifacts},
+	{"GET", "/v1/runs/{id}/steps/{step}/artifact", guard.Read, "path", (*Server).artifact},
 	{"GET", "/v1/runs/{id}/diff/{other}", guard.Read, "", (*Server).diff},
 	{"GET", "/v1/runs/{id}/cache", guard.Read, "", ofRun(api.Service.Cache)},
 	{"GET", "/v1/runs/{id}/archive", guard.Read, "", (*Server).archive},

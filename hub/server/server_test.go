@@ -26,6 +26,7 @@ type shop struct {
 	seq   protocol.Seq
 
 	blocks map[protocol.Link][]byte // beside blockCID
+	keeps  *api.CID                 // the tree of the files of every step
 	moving bool                     // whether R may change without an event
 	takes  func(io.Reader) error    // imports archives; nil counts their bytes
 }
@@ -50,7 +51,7 @@ func (s *shop) Run(_ context.Context, r protocol.RunID, w api.Window) (*api.Run,
 }
 
 func (s *shop) Step(_ context.Context, r protocol.RunID, step string) (*api.RunStep, error) {
-	return &api.RunStep{Run: r, Step: &api.Step{ID: step}}, s.note("step %s %s", r, step)
+	return &api.RunStep{Run: r, Step: &api.Step{ID: step, Artifacts: s.keeps}}, s.note("step %s %s", r, step)
 }
 
 func (s *shop) driving() api.Driving {
@@ -244,6 +245,9 @@ func TestRequestsReachTheBackendAndNothingElseDoes(t *testing.T) {
 		{"messages of an item", "GET", "/v1/runs/R/steps/coder%231%5B0%5D/messages", "", 200, "messages R coder#1[0]"},
 		{"messages of no step", "GET", "/v1/runs/R/steps/coder/messages", "", 400, "bad_request"},
 		{"a diff", "GET", "/v1/runs/R/steps/coder%232/diff", "", 200, "diff R coder#2"},
+		{"what a step keeps", "GET", "/v1/runs/R/steps/coder%232/artifacts", "", 200, "step R coder#2"},
+		{"too much of what a step keeps", "GET", "/v1/runs/R/steps/coder%232/artifacts?limit=5001", "", 400, "bad_request"},
+		{"a file of no path", "GET", "/v1/runs/R/steps/coder%232/artifact", "", 400, "bad_request"},
 		{"two runs", "GET", "/v1/runs/R/diff/Q", "", 200, "diff of R and Q"},
 		{"why", "GET", "/v1/runs/R/steps/coder%232/explain", "", 200, "explain R coder#2"},
 		{"the cache", "GET", "/v1/runs/R/cache", "", 200, "cache R"},

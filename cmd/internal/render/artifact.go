@@ -3,28 +3,9 @@ package render
 import (
 	"fmt"
 
+	"wf/api"
 	"wf/protocol"
 )
-
-// ArtifactsSchema names the list of what a run keeps.
-const ArtifactsSchema = "wf.artifacts/v1"
-
-// Artifacts are the files that a run, or a step of it, keeps: wf.artifacts/v1.
-type Artifacts struct {
-	Schema    string         `json:"schema"`
-	Run       protocol.RunID `json:"run"`
-	Artifacts []Artifact     `json:"artifacts"`
-}
-
-// Artifact is a file that a step keeps, or that it left out.
-type Artifact struct {
-	Step string `json:"step"`
-	Path string `json:"path"`
-	Mode string `json:"mode"`          // file, exec, link or omitted
-	Size int64  `json:"size"`          // bytes
-	CID  string `json:"cid,omitempty"` // of its content
-	Why  string `json:"why,omitempty"` // it was omitted: name, special, secret, unstable or denied
-}
 
 // Fetched is what wf artifact --to wrote: wf.fetched/v1.
 type Fetched struct {
@@ -45,7 +26,7 @@ func NewFetched(run protocol.RunID, to string, files int, bytes int64, skipped [
 const keptMost = 10
 
 // ShowArtifacts lists all of them.
-func (p *Printer) ShowArtifacts(list *Artifacts) error {
+func (p *Printer) ShowArtifacts(list *api.Artifacts) error {
 	if len(list.Artifacts) == 0 {
 		_, err := fmt.Fprintln(p.Out, "no files are kept")
 		return err
@@ -54,7 +35,7 @@ func (p *Printer) ShowArtifacts(list *Artifacts) error {
 }
 
 // ShowKept lists the first of them, below what else is shown of a run.
-func (p *Printer) ShowKept(list *Artifacts) error {
+func (p *Printer) ShowKept(list *api.Artifacts) error {
 	fmt.Fprintln(p.Out, "  "+p.Out.Dim("artifacts"))
 	n := len(list.Artifacts)
 	if err := p.artifactTable("    ", list.Artifacts[:min(n, keptMost)]); err != nil || n <= keptMost {
@@ -64,7 +45,7 @@ func (p *Printer) ShowKept(list *Artifacts) error {
 	return err
 }
 
-func (p *Printer) artifactTable(indent string, list []Artifact) error {
+func (p *Printer) artifactTable(indent string, list []api.Artifact) error {
 	rows := make([][]string, 0, len(list))
 	for _, x := range list {
 		what := ""
@@ -79,7 +60,7 @@ func (p *Printer) artifactTable(indent string, list []Artifact) error {
 }
 
 var artifactWhy = map[string]string{
-	"name": "its name is not UTF-8", "special": "a socket, pipe or device", "secret": "it holds a secret, or what has the shape of one",
+	"name": "its name is not UTF-8", "special": "a socket, pipe or device", "size": "it is larger than a file may be", "secret": "it holds a secret, or what has the shape of one",
 	"unstable": "it changed each time it was read", "denied": "it may not be read",
 }
 

@@ -43,6 +43,24 @@ export interface AnswerRequest {
   shown?: string; // That of the Waiting that was shown: a visit that asks for another tool call by now gives not_waiting (409). Left out, the answer is for whatever waits.
 }
 
+/** A file that a step keeps, or that it left out. */
+export interface Artifact {
+  step: string;
+  path: string;
+  mode: string; // File, exec, link or omitted.
+  size: number; // Bytes.
+  cid?: string; // Of its content.
+  why?: string; // It was omitted: name, special, size, secret, unstable or denied.
+}
+
+/** The files that a run, or a step of it, keeps: wf.artifacts/v1. */
+export interface Artifacts {
+  schema: "wf.artifacts/v1";
+  run: string;
+  artifacts: Array<Artifact>;
+  next?: string; // Give it as after to read on; left out at the end.
+}
+
 /** One try of a visit. */
 export interface Attempt {
   attempt: number; // From 1.

@@ -1,7 +1,7 @@
 // The HTTP interface, as the page uses it.
 
 import type {
-  Accepted, Agents, AnswerRequest, Cost, Diff, Info, Login, MessageRequest, Messages, Queue, Queued, Run, Runs, StartRequest, Started, Verify, Workflows,
+  Accepted, Agents, AnswerRequest, Artifacts, Cost, Diff, Info, Login, MessageRequest, Messages, Queue, Queued, Run, Runs, StartRequest, Started, Verify, Workflows,
 } from "../model/service.ts";
 import {entryOf} from "../model/wire.ts";
 import {keep, session} from "./session.ts";
@@ -106,6 +106,9 @@ export const api = {
   graph: async (id: string) => (await call("GET", at(id, "/graph"))).text(),
   messages: (id: string, s: string, signal?: AbortSignal) => get<Messages>(step(id, s, "messages"), signal),
   diff: (id: string, s: string, signal?: AbortSignal) => get<Diff>(step(id, s, "diff"), signal),
+  artifacts: (id: string, s: string, after: string, limit: number, signal?: AbortSignal) => get<Artifacts>(step(id, s, `artifacts${search({after, limit})}`), signal),
+  /** A file that a step keeps; a browser shows nothing of this type, whatever it holds. */
+  artifact: async (id: string, s: string, path: string) => new Blob([await (await call("GET", step(id, s, `artifact${search({path})}`))).blob()], {type: "application/octet-stream"}),
   verify: (id: string) => get<Verify>(at(id, "/verify")),
   cost: (id: string, by: string, signal?: AbortSignal) => get<Cost>(at(id, `/cost?by=${by}`), signal),
   answer: (id: string, a: AnswerRequest) => post<Accepted>(at(id, "/answer"), a),
