@@ -190,7 +190,7 @@ func TestEveryAnswerIsAsItIsDescribed(t *testing.T) {
 	write(t, dir, "errand.yaml", "wf: 1\nname: errand\ndefaults: {timeout: 1m}\nlimits: {steps: 4}\nroles: {a: {prompt: Hi., context: task, model: script/errand-replies.yaml}, b: {prompt: Hi., context: task, model: script/errand-replies.yaml}}\nedges: [{from: START, to: a}, {from: a, to: b}, {from: b, to: END}]\n")
 	write(t, dir, "errand-replies.yaml", "a#1: [{tool: task_complete, args: {final_response: Ten., summary: Ten sheep., share: {sheep: 10}}, usage: {input: 9, output: 2}}]\n")
 	write(t, dir, "clock.yaml", "wf: 1\nname: clock\nsecrets: [NOT_SET]\non: {schedule: {cron: \"0 9 29 2 *\", timezone: Europe/Berlin, overlap: skip, catch_up: none}, webhook: {kind: github, secret: NOT_SET}}\nroles: {a: {set: {x: 1}}}\n")
-	write(t, dir, "turn.yaml", "wf: 1\nname: turn\nconcurrency: {group: g}\ndefaults: {timeout: 1m}\nroles: {a: {ask: Go?}}\n")
+	write(t, dir, "turn.yaml", "wf: 1\nname: turn\nnotify: [{name: none, webhook: \"http://127.0.0.1:9/\"}]\nconcurrency: {group: g}\ndefaults: {timeout: 1m}\nroles: {a: {ask: Go?}}\n")
 	write(t, dir, "refuse.yaml", "wf: 1\nname: refuse\nconcurrency: {group: g, on_busy: refuse}\ndefaults: {timeout: 1m}\nroles: {a: {ask: Go?}}\n")
 	write(t, dir, "pair.yaml", "wf: 1\nname: pair\ndefaults: {timeout: 1m}\nroles: {a: {run: \"until [ -e go2 ]; do sleep 0.01; done\", concurrency: h}, b: {run: \"true\", concurrency: h}}\nedges: [{from: START, to: [a, b]}, {from: [a, b], to: END}]\n")
 	s := startServe(t, dir, "--listen", "unix", "--listen", "127.0.0.1:0", "--workflows", dir)
@@ -293,6 +293,14 @@ func TestEveryAnswerIsAsItIsDescribed(t *testing.T) {
 	c.holds("POST", "/v1/runs", map[string]any{"workflow": "refuse"}, 409, "Error")
 	c.holds("POST", "/v1/runs/"+string(holder)+"/cancel", nil, 200, "Accepted")
 	s.awaitStatus(queued, protocol.Waiting)
+	awaitStore(t, s, func() bool {
+		list := c.get("/v1/notifications", nil)
+		return bytes.Contains(list, []byte(`"error"`)) && bytes.Count(list, []byte(`"msg_`)) >= 2
+	})
+	c.holds("GET", "/v1/notifications?limit=1", nil, 200, "NotificationList")
+	c.holds("GET", "/v1/notifications?run="+string(queued), nil, 200, "NotificationList")
+	c.holds("POST", "/v1/notifications/retry", map[string]any{"all": true}, 200, "NotificationsRetried")
+	c.holds("POST", "/v1/notifications/retry", map[string]any{"ids": []string{"msg_none"}}, 404, "Error")
 	pair := s.started(map[string]any{"workflow": "pair"})
 	s.await(pair, "with a step that is queued", func(v *api.Run) bool { return len(v.Steps) == 2 && v.Steps[1].Queue != nil })
 	c.holds("GET", "/v1/runs/"+string(pair), nil, 200, "Run")
@@ -331,16 +339,19 @@ func TestEveryAnswerIsAsItIsDescribed(t *testing.T) {
 	c.holds("DELETE", at+"?dry_run=true", nil, 200, "Deleted")
 	c.holds("DELETE", at+"?why=old", nil, 200, "Deleted") // its forks hold a part of it
 	c.holds("DELETE", at, nil, 410, "Error")
+	c.holds("DELETE", "/v1/runs/"+string(pair), nil, 200, "Deleted")
+	c.holds("GET", "/v1/deletions?limit=1", nil, 200, "Deletions")
+	c.holds("GET", "/v1/deletions?after=none", nil, 400, "Error")
 	c.holds("GET", at, nil, 410, "Error")
 
 	// Described, and served elsewhere or in states that are not made here.
 	elsewhere := map[string]bool{
 		"Runs.unread": true, "Accepted.warnings": true, "Run.leftovers": true, "Run.mend": true, "Run.mend.step": true, "Run.mend.after": true, "StepView.compactions": true, "StepView.corrections": true, "StepView.cut_off": true, "StepView.held": true, "StepView.child": true, "RunRow.agent": true, "RunInfo.parent.run": true, "RunInfo.parent.step": true,
 		"StepView.workspace.git_head": true, "StepView.workspace.dirty": true, "CostRow.goal": true, "Cache.compactions": true, "Cache.min_compacted": true, "Run.foreign": true, "RunRow.foreign": true, "Workflow.waits_for_trust": true,
-		"Task.failed": true, "MemoryItem.run": true, "MemoryItem.step": true, "Waiting.escalated": true,
+		"Task.failed": true, "MemoryItem.run": true, "MemoryItem.step": true, "Waiting.escalated": true, "Notification.reminder": true, "Notification.escalated": true, "Sink.to": true, "Sink.on": true, "Sink.workflows": true,
 	}
 	for _, schema := range []string{"Health", "Info", "Code", "Workflows", "Workflow", "Started", "Accepted", "Runs", "RunRow", "Run", "RunInfo", "StepView", "Waiting", "Choice", "Usage", "Timing", "Failure", "Messages", "Diff", "RunDiff", "Explanation", "Cache", "Verify", "Cost", "CostRow", "Error",
-		"TaskList", "Task", "MemoryScopes", "MemoryScope", "Memories", "MemoryItem", "OneMemory", "Recalled", "Remembered", "MemoriesChanged", "Reindexed", "Artifacts", "Artifact"} {
+		"TaskList", "Task", "MemoryScopes", "MemoryScope", "Memories", "MemoryItem", "OneMemory", "Recalled", "Remembered", "MemoriesChanged", "Reindexed", "Artifacts", "Artifact", "NotificationList", "Notification", "Sink", "NotificationsRetried", "Deletions", "Deletion"} {
 		for _, p := range slices.Sorted(maps.Keys(c.schema(schema)["properties"].(map[string]any))) {
 			if name := schema + "." + p; !c.seen[name] && !elsewhere[name] {
 				t.Errorf("%s is described, and no answer has it", name)
