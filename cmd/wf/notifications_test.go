@@ -81,7 +81,7 @@ func TestNotificationsAreSeenAndRetriedAtServers(t *testing.T) {
 		return all
 	}
 	all := listed(api.NotificationQuery{})
-	if len(all.Items) != 2 || all.Items[0].Due < all.Items[1].Due || all.Items[0].Status != api.NotificationDead || all.Items[0].Attempts != 0 || all.Items[0].Next != nil {
+	if len(all.Items) != 2 || all.Items[0].Due < all.Items[1].Due || all.Items[0].Status != api.NotificationDead || all.Items[0].Attempts != 1 || all.Items[0].Next != nil {
 		t.Fatalf("%+v", all.Items)
 	}
 	if of := listed(api.NotificationQuery{Run: first}); len(of.Items) != 1 || of.Items[0].Run != first || of.Items[0].On != protocol.OnDone {

@@ -59,7 +59,7 @@ func TestDeliveriesAreListedTheNewestFirst(t *testing.T) {
 		return out
 	}
 	want := []string{"msg_e gone waiting 0 false false", "msg_d log waiting 1 true false the command ended with 3: curl https://private",
-		"msg_c ops waiting 0 false false", "msg_b ops delivered 0 false true", "msg_a ops dead 0 false false it answered 404 Not Found: no /services/key"}
+		"msg_c ops waiting 0 false false", "msg_b ops delivered 0 false true", "msg_a ops dead 1 false false it answered 404 Not Found: no /services/key"}
 	all := list(api.NotificationQuery{})
 	if d := cmp.Diff(want, lines(all)); d != "" {
 		t.Error(d)

@@ -208,7 +208,7 @@ func (s *State) bury(d protocol.DeliveryDead) {
 		delete(s.byID, d.ID)
 		return
 	}
-	x.Error, x.Dead = d.Error, true
+	x.Attempts, x.Error, x.Dead = x.Attempts+1, d.Error, true
 	s.dead = append(s.dead, x)
 	if len(s.dead) > maxDead {
 		delete(s.byID, s.dead[0].ID)
