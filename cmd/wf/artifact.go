@@ -116,7 +116,7 @@ func (p *target) artifacts(ctx context.Context, at api.Ref, paths []string) (*re
 
 // artifactsOf are the files that steps keep, and the runs of their sub-workflows.
 func (p *target) artifactsOf(ctx context.Context, run protocol.RunID, steps []*api.Step) (*render.Artifacts, error) {
-	list := &keptFiles{p: p, out: &render.Artifacts{Schema: render.ArtifactsSchema, Run: run, Artifacts: []render.Artifact{}}, seen: map[protocol.RunID]bool{run: true}}
+	list := &keptFiles{p: p, out: &render.Artifacts{Schema: "wf.artifacts/v1", Run: run, Artifacts: []render.Artifact{}}, seen: map[protocol.RunID]bool{run: true}}
 	return list.out, list.add(ctx, "", steps)
 }
 
@@ -152,7 +152,7 @@ func (k *keptFiles) add(ctx context.Context, child protocol.RunID, steps []*api.
 			if err != nil {
 				return fmt.Errorf("artifacts of %s: %w", s.ID, err)
 			}
-			k.out.Artifacts = append(k.out.Artifacts, render.Artifact{Run: child, Step: s.ID, Path: it.Path, Mode: string(it.Mode), Size: it.Size, CID: it.Link.String(), Why: it.Why})
+			k.out.Artifacts = append(k.out.Artifacts, render.Artifact{Run: child, Artifact: api.NewArtifact(s.ID, it)})
 		}
 	}
 	return nil

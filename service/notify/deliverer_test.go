@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"wf/api"
 	"wf/cas"
 	"wf/cas/castest/inmemory"
 	"wf/engine"
@@ -465,7 +466,7 @@ func TestAfterThreeDaysADeliveryIsDead(t *testing.T) {
 	if lasted := b.at.Sub(begin); lasted > lifetime || lasted < lifetime-3*time.Hour {
 		t.Errorf("given up after %s", lasted)
 	}
-	all, err := List(t.Context(), b.s, b.d.Sinks)
+	all, err := b.hooks()
 	if err != nil || len(all.Sinks) != 1 || all.Sinks[0].Dead != 1 || all.Sinks[0].Waiting != 0 || all.Sinks[0].Deliveries[0].Error != "it answered 503" {
 		t.Fatalf("%+v, %v", all, err)
 	}
@@ -527,7 +528,7 @@ func TestADeliveryOfARunFromElsewhereIsForgotten(t *testing.T) {
 	if next := b.round(); !next.IsZero() || r.asked != 1 {
 		t.Errorf("asked %d times, again at %s", r.asked, next)
 	}
-	if all, err := List(t.Context(), b.s, b.d.Sinks); err != nil || all.Sinks[0].Waiting+all.Sinks[0].Dead != 0 {
+	if all, err := b.hooks(); err != nil || all.Sinks[0].Waiting+all.Sinks[0].Dead != 0 {
 		t.Errorf("%+v, %v", all.Sinks, err)
 	}
 }
@@ -549,9 +550,18 @@ func TestADeliveryOfARunThatIsGoneIsForgotten(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.round()
-	if all, err := List(t.Context(), b.s, b.d.Sinks); err != nil || all.Sinks[0].Waiting+all.Sinks[0].Dead != 0 || r.asked != 0 {
+	if all, err := b.hooks(); err != nil || all.Sinks[0].Waiting+all.Sinks[0].Dead != 0 || r.asked != 0 {
 		t.Errorf("%+v, asked %d times, %v", all.Sinks, r.asked, err)
 	}
+}
+
+// hooks are the sinks with what was not delivered.
+func (b *bench) hooks() (*api.Hooks, error) {
+	all, err := List(b.t.Context(), b.s, b.d.Sinks, api.NotificationQuery{})
+	if err != nil {
+		return nil, err
+	}
+	return all.Hooks(), nil
 }
 
 // Without its stored state, and with a stored state of its own making, a sink goes on from its journal.
