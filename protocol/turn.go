@@ -20,7 +20,7 @@ type Turn struct {
 	EdgePrompt string // rendered, cut
 	Item       *ItemValue
 	Verdict    *Verdict // of an always role: how the run ends; else nil
-	Inputs     JSON // canonical object
+	Inputs     JSON     // canonical object
 
 	Question string            // ActAsk, rendered
 	Choices  []Choice          // ActAsk with Role.ChoicesOf: what that gave

@@ -27,10 +27,10 @@ const memoryBudget = 1_000_000
 type mode int
 
 const (
-	strict   mode = iota // null.field is an error
-	nullSafe             // null.field is null: workflow outputs, which exist however the run ended
-	ofEvent              // nullSafe over the event of a webhook, whose shape its sender chooses
-	ofClosing            // nullSafe in always roles, which see how the run ends
+	strict    mode = iota // null.field is an error
+	nullSafe              // null.field is null: workflow outputs, which exist however the run ended
+	ofEvent               // nullSafe over the event of a webhook, whose shape its sender chooses
+	ofClosing             // nullSafe in always roles, which see how the run ends
 )
 
 // env is the scope as expr sees it. The fields are untyped on purpose: types are the

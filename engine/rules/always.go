@@ -91,12 +91,51 @@ func (s *State) closes(d protocol.Closing) error {
 	return nil
 }
 
+// inClosing refuses an event of a journal that a run cannot have written that closes, or that has always roles and ended
+// without closing. d is what the event holds.
+func (s *State) inClosing(step string, d protocol.Data) error {
+	corrupt := func(format string, args ...any) error {
+		return fmt.Errorf(format+": %w", append(args, protocol.ErrCorrupt)...)
+	}
+	c := s.Closing
+	switch d := d.(type) {
+	case protocol.StepStarted:
+		if c != nil && (d.Via != protocol.ViaAlways || c.Skipped) {
+			return corrupt("%s begins in a run that closes as %s", step, c.Status)
+		}
+	case protocol.StepCompleted:
+		if c == nil {
+			return nil
+		}
+		if _, a, err := s.visitNamed(step); err != nil || a.Via != protocol.ViaAlways || c.Skipped {
+			return cmp.Or(err, corrupt("%s ends in a run that closes as %s", step, c.Status))
+		}
+	case protocol.Finished, protocol.CancelledBy:
+		if c == nil {
+			_, early := d.(protocol.CancelledBy)
+			if len(s.prog.Workflow.Always) > 0 && (!early || s.Totals.Steps > 0) {
+				return corrupt("a run with always roles ends without closing")
+			}
+			return nil
+		}
+		open := slices.ContainsFunc(s.agenda.always.visits[:], func(of []*visit) bool { return len(of) > 0 })
+		if !c.Skipped && (open || c.Begun < len(s.prog.Workflow.Always)) {
+			return corrupt("a run that closes ends before its always roles")
+		}
+		if last, err := s.Last(); err != nil || last != d {
+			return cmp.Or(err, corrupt("a run that closes as %s ends as something else", c.Status))
+		}
+	case protocol.ClosingSkipped:
+		if c == nil || c.Skipped {
+			return corrupt("always roles are skipped in a run that does not close, or twice")
+		}
+	}
+	return nil
+}
+
 // skip counts what has not ended as failed.
 func (s *State) skip(d protocol.ClosingSkipped) {
 	c := s.Closing
-	if c == nil || c.Skipped {
-		return
-	}
 	c.Skipped = true
 	lists := &s.agenda.always
 	for _, list := range lists.visits {

@@ -107,6 +107,9 @@ func (s *State) move(step string, seq protocol.Seq, ts int64, typ protocol.Event
 		}
 		return nil
 	}
+	if err := s.inClosing(step, d); err != nil {
+		return err
+	}
 	switch d := d.(type) {
 	case protocol.RunStarted:
 		return s.begin(d, ts)
