@@ -25,6 +25,9 @@ func (d *driver) admission(ctx context.Context, facts []cas.Draft) ([]cas.Draft,
 	if w == nil || err != nil {
 		return facts, err
 	}
+	if d.s.Closing != nil { // it left the group when it was suspended: its always roles wait for the others
+		w.refuse, w.cancel = false, false
+	}
 	begins := d.s.Info.Forked.Defined() && d.s.Status() == protocol.Running // else it began before, or Begin took its place
 	for asked := map[protocol.RunID]bool{}; ; {
 		since, err := d.e.Store.Changes(quiet)
@@ -45,7 +48,7 @@ func (d *driver) admission(ctx context.Context, facts []cas.Draft) ([]cas.Draft,
 		}
 		facts = nil
 		if q := d.s.Queue; q != nil && q.Replaces {
-			if err := d.cancelOlder(quiet, w, asked); err != nil {
+			if err := d.cancelOlder(ctx, w, asked); err != nil && ctx.Err() == nil {
 				return nil, err
 			}
 		}
@@ -151,8 +154,10 @@ func (d *driver) leaveQueue(ctx context.Context, w *want) error {
 }
 
 // cancelOlder has the runs of the same workflow that are in the group with an older ticket cancelled, each once: those that
-// wait, and those that hold a slot. Sub-workflows and runs of other workflows are waited for.
-func (d *driver) cancelOlder(ctx context.Context, w *want, asked map[protocol.RunID]bool) error {
+// wait, and those that hold a slot. Those that close, and no process drives, are driven to their ends, until closing ends;
+// nothing of what closes is skipped. Sub-workflows and runs of other workflows are waited for.
+func (d *driver) cancelOlder(closing context.Context, w *want, asked map[protocol.RunID]bool) error {
+	ctx := context.WithoutCancel(closing)
 	g, err := d.e.group(ctx, w.group)
 	if err != nil {
 		return err
@@ -173,11 +178,12 @@ func (d *driver) cancelOlder(ctx context.Context, w *want, asked map[protocol.Ru
 			return err
 		}
 		asked[root] = true
-		err = d.e.Cancel(ctx, root, "run "+string(d.run), fmt.Sprintf("run %s takes its place in the concurrency group %s", d.run, w.group))
+		by := "run " + string(d.run)
+		closes, err := d.e.cancel(ctx, root, by, fmt.Sprintf("run %s takes its place in the concurrency group %s", d.run, w.group), false)
 		if errors.Is(err, protocol.ErrFinal) {
 			return nil
 		}
-		return err
+		return errors.Join(err, d.e.CloseRuns(closing, closes, by))
 	}
 	for _, c := range g.Group.Group.Queue {
 		if err := older(c.Ticket, c.Root, c.Use); err != nil {
