@@ -179,7 +179,7 @@ func (d *driver) cancelOlder(closing context.Context, w *want, asked map[protoco
 		}
 		asked[root] = true
 		by := "run " + string(d.run)
-		closes, err := d.e.cancel(ctx, root, by, fmt.Sprintf("run %s takes its place in the concurrency group %s", d.run, w.group), false)
+		closes, err := d.e.CancelOnce(ctx, root, by, fmt.Sprintf("run %s takes its place in the concurrency group %s", d.run, w.group))
 		if errors.Is(err, protocol.ErrFinal) {
 			return nil
 		}

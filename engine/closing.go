@@ -167,7 +167,7 @@ func (d *driver) closeChildren(ctx context.Context) error {
 		s, err := d.e.State(ctx, child)
 		if err == nil && s.Program().Closes() {
 			var closing []protocol.RunID
-			closing, err = d.e.cancel(ctx, child, by, "its parent "+by+" has ended", false)
+			closing, err = d.e.CancelOnce(ctx, child, by, "its parent "+by+" has ended")
 			err = errors.Join(err, d.e.CloseRuns(ctx, closing, by))
 		}
 		if err != nil && !errors.Is(err, protocol.ErrFinal) && !errors.Is(err, protocol.ErrUnknownRun) && !errors.Is(err, protocol.ErrRunDeleted) {
