@@ -307,6 +307,19 @@ func TestO06aTheBoundsOfClosing(t *testing.T) {
 	b.checked(id)
 }
 
+// An attempt that would come when the time of closing is over is not waited for.
+func TestO06aAnAttemptBeyondTheTimeOfClosing(t *testing.T) {
+	const yaml = "wf: 1\nname: waits\nroles:\n  work: {set: {n: 1}}\n  tidy: {run: x, retry: {attempts: 9, delay: 1h, max_delay: 1h}}\n  report: {set: {n: 2}}\nalways: [tidy, report]\n"
+	b, c := closingBench(t)
+	c.refuse["tidy"] = fails("bad")
+	b.e.Performers[protocol.ActRun] = c
+	id, v := b.run(yaml, nil)
+	if got := strings.Join(cleanups(v), "\n"); got != "tidy#1 bad it broke" || len(c.saw) != 2 {
+		t.Errorf("%s: %v", got, c.saw)
+	}
+	b.checked(id)
+}
+
 type performer func(context.Context, protocol.Turn, roles.Emit) (protocol.Conclusion, error)
 
 func (p performer) Perform(ctx context.Context, turn protocol.Turn, emit roles.Emit) (protocol.Conclusion, error) {

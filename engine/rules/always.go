@@ -137,14 +137,18 @@ func (s *State) inClosing(step string, d protocol.Data) error {
 func (s *State) skip(d protocol.ClosingSkipped) {
 	c := s.Closing
 	c.Skipped = true
+	why := d.Reason
+	if why == "" && d.By != "" {
+		why = "skipped by " + d.By
+	}
 	lists := &s.agenda.always
 	for _, list := range lists.visits {
 		for _, v := range list {
-			c.Failed = append(c.Failed, protocol.CleanupFailed{Role: v.of.Role, Step: v.id().String(), Code: d.Code, Message: d.Reason})
+			c.Failed = append(c.Failed, protocol.CleanupFailed{Role: v.of.Role, Step: v.id().String(), Code: d.Code, Message: why})
 		}
 	}
 	for _, role := range s.prog.Workflow.Always[min(c.Begun, len(s.prog.Workflow.Always)):] {
-		c.Failed = append(c.Failed, protocol.CleanupFailed{Role: role, Code: d.Code, Message: d.Reason})
+		c.Failed = append(c.Failed, protocol.CleanupFailed{Role: role, Code: d.Code, Message: why})
 	}
 }
 
@@ -314,19 +318,30 @@ const (
 	BoundTime     = "time"
 )
 
+// closingSpent is what the always roles have taken of protocol.ClosingTime at now, the time before a further attempt included.
+func (s *State) closingSpent(now int64) int64 {
+	spent := s.Totals.Active - s.Closing.Active
+	if s.Active {
+		spent += max(0, now-s.TS)
+	}
+	return spent
+}
+
+// MayAwait reports whether a visit may be tried again at a time. That of an always role fails where its run has ended by then.
+func (s *State) MayAwait(via protocol.Via, now, at int64) bool {
+	return via != protocol.ViaAlways || s.Closing == nil || s.closingSpent(now)+at-now < protocol.ClosingTime
+}
+
 // closingBreach is the bound of the always roles that was reached at now; nil where none was.
 func (s *State) closingBreach(now int64) *Breach {
-	c, t := s.Closing, s.Totals.Active
-	if s.Active {
-		t += max(0, now-s.TS)
-	}
+	c, spent := s.Closing, s.closingSpent(now)
 	lists := &s.agenda.always
 	idle := !lists.moving()
 	switch {
 	case c.Skipped, idle && c.Begun >= len(s.prog.Workflow.Always):
 		return nil
-	case t-c.Active >= protocol.ClosingTime:
-		return &Breach{BoundTime, t - c.Active, protocol.ClosingTime}
+	case spent >= protocol.ClosingTime:
+		return &Breach{BoundTime, spent, protocol.ClosingTime}
 	case c.Attempts >= protocol.AlwaysMax && (idle || len(lists.visits[Retries]) > 0):
 		return &Breach{BoundAttempts, int64(c.Attempts), protocol.AlwaysMax}
 	}

@@ -89,3 +89,33 @@ func TestO06aAJournalThatNoRunWritesThatCloses(t *testing.T) {
 		}
 	}
 }
+
+// O-06a: the time before a further attempt of an always role counts as time of closing.
+func TestO06aTheTimeBeforeAnAttemptCounts(t *testing.T) {
+	w := newWorld(t, "wf: 1\nname: closes\nroles:\n  work: {set: {n: 1}}\n  tidy: {set: {n: 2}}\nalways: tidy\n", nil)
+	for w.s.Closing == nil || w.s.Closing.Begun == 0 {
+		p, err := w.s.Next()
+		w.must(err)
+		switch {
+		case p.End != nil:
+			w.closes(p.End)
+		case len(p.Start) > 0:
+			w.begin(p.Start[0])
+		default:
+			w.perform(p.Running[0].String())
+		}
+	}
+	failed := w.s.TS + 1000
+	w.sayAt(failed, "tidy#1", protocol.AttemptFailed{Attempt: 1, RetryAt: failed + protocol.ClosingTime/2})
+	for at, want := range map[int64]bool{protocol.ClosingTime / 2: true, protocol.ClosingTime - 2000: true, protocol.ClosingTime: false} {
+		if got := w.s.MayAwait(protocol.ViaAlways, failed, failed+at); got != want {
+			t.Errorf("an attempt in %d µs: %v", at, got)
+		}
+	}
+	if b := w.s.Breached(failed+protocol.ClosingTime-2000, 0, false); b != nil {
+		t.Errorf("%+v", b)
+	}
+	if b := w.s.Breached(failed+protocol.ClosingTime, 0, false); b == nil || b.Limit != rules.BoundTime {
+		t.Errorf("%+v", b)
+	}
+}
