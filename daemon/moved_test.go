@@ -1,36 +1,23 @@
 package daemon_test
 
 import (
-	"context"
 	"testing"
 
 	"wf/api"
 	"wf/daemon"
 	"wf/protocol"
-	"wf/roles"
 )
-
-// movedAgain is the performer of a worker that is told, whenever it performs something, that another one has the run.
-type movedAgain struct {
-	roles.Set
-	d *daemon.Daemon
-}
-
-func (m movedAgain) Perform(ctx context.Context, t protocol.Turn, emit roles.Emit) (protocol.Conclusion, error) {
-	daemon.Moved(m.d, t.Run, "other")
-	return m.Set.Perform(ctx, t, emit)
-}
 
 // O-06a: a hub tells a worker whenever a run moves there that is another worker's, which it does while it closes: nothing
 // of that is skipped.
 func TestO06aARunOfAnotherWorkerCloses(t *testing.T) {
 	dir := t.TempDir()
 	laid(t, dir, map[string]string{"one.yaml": "wf: 1\nname: one\nroles: {q: {ask: Well?}, tidy: {set: {n: 1}}, note: {set: {n: 2}}}\nalways: [tidy, note]\n"})
-	d := unstarted(t, dir)
-	d.Service.Engine.Performers[protocol.ActSet] = movedAgain{d: d}
-	d.Start()
+	d := serving(t, dir)
 	run := begun(t, d, "one", "{}")
-	daemon.Moved(d, run, "other")
+	for range 10 {
+		daemon.Moved(d, run, "other")
+	}
 	if err := d.Follow(t.Context(), run, api.Following{Until: api.Ended}, func(api.Update) error { return nil }); err != nil {
 		t.Fatal(err)
 	}
