@@ -48,7 +48,7 @@ func (d *driver) admission(ctx context.Context, facts []cas.Draft) ([]cas.Draft,
 		}
 		facts = nil
 		if q := d.s.Queue; q != nil && q.Replaces {
-			if err := d.cancelOlder(ctx, w, asked); err != nil {
+			if err := d.cancelOlder(ctx, w, asked); err != nil && ctx.Err() == nil {
 				return nil, err
 			}
 		}
@@ -154,11 +154,10 @@ func (d *driver) leaveQueue(ctx context.Context, w *want) error {
 }
 
 // cancelOlder has the runs of the same workflow that are in the group with an older ticket cancelled, each once: those that
-// wait, and those that hold a slot. Sub-workflows and runs of other workflows are waited for. Those that no process drives
-// close here; when ctx ends they are suspended.
-func (d *driver) cancelOlder(ctx context.Context, w *want, asked map[protocol.RunID]bool) error {
-	interruptible := ctx
-	ctx = context.WithoutCancel(ctx)
+// wait, and those that hold a slot. Those that close, and no process drives, are driven to their ends, until closing ends;
+// nothing of what closes is skipped. Sub-workflows and runs of other workflows are waited for.
+func (d *driver) cancelOlder(closing context.Context, w *want, asked map[protocol.RunID]bool) error {
+	ctx := context.WithoutCancel(closing)
 	g, err := d.e.group(ctx, w.group)
 	if err != nil {
 		return err
@@ -180,14 +179,11 @@ func (d *driver) cancelOlder(ctx context.Context, w *want, asked map[protocol.Ru
 		}
 		asked[root] = true
 		by := "run " + string(d.run)
-		closing, err := d.e.CancelSoon(ctx, root, by, fmt.Sprintf("run %s takes its place in the concurrency group %s", d.run, w.group))
+		closes, err := d.e.CancelOnce(ctx, root, by, fmt.Sprintf("run %s takes its place in the concurrency group %s", d.run, w.group))
 		if errors.Is(err, protocol.ErrFinal) {
 			return nil
 		}
-		if cerr := d.e.CloseRuns(interruptible, closing, by); interruptible.Err() == nil {
-			err = errors.Join(err, cerr)
-		}
-		return err
+		return errors.Join(err, d.e.CloseRuns(closing, closes, by))
 	}
 	for _, c := range g.Group.Group.Queue {
 		if err := older(c.Ticket, c.Root, c.Use); err != nil {

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"time"
 
 	"wf/cas"
 	"wf/engine/rules"
@@ -100,7 +102,11 @@ func (d *driver) failAlways(b *batch, step string, f *protocol.Failure) error {
 
 // skipRest skips the always roles that have not ended.
 func (d *driver) skipRest(ctx context.Context, b *rules.Breach) error {
-	return d.advance(context.WithoutCancel(ctx), []cas.Draft{{Data: protocol.ClosingSkipped{Code: protocol.SkippedByBudget, Reason: inWords(*b)}}}, nil)
+	why := fmt.Sprintf("always roles have %d attempts together", b.Max)
+	if b.Limit == rules.BoundTime {
+		why = fmt.Sprintf("always roles have %s together", time.Duration(b.Max)*time.Microsecond)
+	}
+	return d.advance(context.WithoutCancel(ctx), []cas.Draft{{Data: protocol.ClosingSkipped{Code: protocol.SkippedByBudget, Reason: why}}}, nil)
 }
 
 // costs are those of the events that are kept of a visit of the graph when its run closes: what it has cost.
@@ -161,7 +167,7 @@ func (d *driver) closeChildren(ctx context.Context) error {
 		s, err := d.e.State(ctx, child)
 		if err == nil && s.Program().Closes() {
 			var closing []protocol.RunID
-			closing, err = d.e.cancel(ctx, child, by, "its parent "+by+" has ended", false)
+			closing, err = d.e.CancelOnce(ctx, child, by, "its parent "+by+" has ended")
 			err = errors.Join(err, d.e.CloseRuns(ctx, closing, by))
 		}
 		if err != nil && !errors.Is(err, protocol.ErrFinal) && !errors.Is(err, protocol.ErrUnknownRun) && !errors.Is(err, protocol.ErrRunDeleted) {

@@ -274,7 +274,7 @@ func TestO06aTheBoundsOfClosing(t *testing.T) {
 	c.refuse["tidy"] = fails("bad")
 	b.e.Performers[protocol.ActRun] = c
 	id, v := b.run("wf: 1\nname: tries\nroles:\n  work: {set: {n: 1}}\n  tidy: {run: x, retry: {attempts: 20, delay: 1ms}}\n  report: {set: {n: 2}}\nalways: [tidy, report]\n", nil)
-	if got := strings.Join(cleanups(v), "\n"); v.Status != protocol.Done || !strings.HasPrefix(got, "tidy#1 closing_budget ") || !strings.Contains(got, "\nno report closing_budget ") {
+	if got := strings.Join(cleanups(v), "\n"); v.Status != protocol.Done || got != "tidy#1 closing_budget always roles have 10 attempts together\nno report closing_budget always roles have 10 attempts together" {
 		t.Errorf("%s %s", v.Status, got)
 	}
 	if len(c.saw) != protocol.AlwaysMax {
@@ -302,8 +302,21 @@ func TestO06aTheBoundsOfClosing(t *testing.T) {
 		<-ctx.Done()
 		return protocol.Conclusion{}, ctx.Err()
 	})
-	if v = b.drive(id); v.Status != protocol.Done || len(v.CleanupFailed) != 2 || v.CleanupFailed[0].Code != protocol.SkippedByBudget {
+	if v = b.drive(id); v.Status != protocol.Done || len(v.CleanupFailed) != 2 || v.CleanupFailed[0].Code != protocol.SkippedByBudget || v.CleanupFailed[0].Message != "always roles have 5m0s together" {
 		t.Errorf("%s %v: %s", v.Status, cleanups(v), b.types(id))
+	}
+	b.checked(id)
+}
+
+// An attempt that would come when the time of closing is over is not waited for.
+func TestO06aAnAttemptBeyondTheTimeOfClosing(t *testing.T) {
+	const yaml = "wf: 1\nname: waits\nroles:\n  work: {set: {n: 1}}\n  tidy: {run: x, retry: {attempts: 9, delay: 1h, max_delay: 1h}}\n  report: {set: {n: 2}}\nalways: [tidy, report]\n"
+	b, c := closingBench(t)
+	c.refuse["tidy"] = fails("bad")
+	b.e.Performers[protocol.ActRun] = c
+	id, v := b.run(yaml, nil)
+	if got := strings.Join(cleanups(v), "\n"); got != "tidy#1 bad it broke" || len(c.saw) != 2 {
+		t.Errorf("%s: %v", got, c.saw)
 	}
 	b.checked(id)
 }

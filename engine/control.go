@@ -177,6 +177,11 @@ func (e *Engine) CancelSoon(ctx context.Context, run protocol.RunID, by, reason 
 	return e.cancel(ctx, run, by, reason, true)
 }
 
+// CancelOnce is CancelSoon that leaves alone a run that closes already.
+func (e *Engine) CancelOnce(ctx context.Context, run protocol.RunID, by, reason string) (closing []protocol.RunID, err error) {
+	return e.cancel(ctx, run, by, reason, false)
+}
+
 // cancel is CancelSoon; without again it leaves alone what closes already.
 func (e *Engine) cancel(ctx context.Context, run protocol.RunID, by, reason string, again bool) (closing []protocol.RunID, err error) {
 	var children []protocol.RunID

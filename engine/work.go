@@ -218,7 +218,8 @@ func (d *driver) conclude(ctx context.Context, w *worker, end *outcome) ([]cas.D
 	default:
 		return d.parkVisit(w.step, end.err.Error(), protocol.CodeOf(end.err)), nil, nil
 	}
-	if at, ok := rules.RetryAt(role.Retry, failure.Class, v.Begun.Attempt, d.e.now(), rand.Float64()); ok {
+	now := d.e.now()
+	if at, ok := rules.RetryAt(role.Retry, failure.Class, v.Begun.Attempt, now, rand.Float64()); ok && d.s.MayAwait(v.Begun.Via, now, at) {
 		return []cas.Draft{{Step: w.step, Data: attemptFailed(&v, failure, at)}}, nil, nil
 	}
 	return d.failed(w, &v, end, failure)

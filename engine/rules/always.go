@@ -91,10 +91,44 @@ func (s *State) closes(d protocol.Closing) error {
 	return nil
 }
 
-// endsAsClosed holds the last event of a run against what it said when it closed.
-func (s *State) endsAsClosed(status protocol.RunStatus, result protocol.Link) error {
-	if c := s.Closing; c != nil && (c.Status != status || c.Result != result) {
-		return fmt.Errorf("a run that closed as %s ends as %s: %w", c.Status, status, protocol.ErrCorrupt)
+// inClosing refuses an event of a journal that a run cannot have written that closes, or that has always roles and ended
+// without closing. d is what the event holds.
+func (s *State) inClosing(step string, d protocol.Data) error {
+	corrupt := func(format string, args ...any) error {
+		return fmt.Errorf(format+": %w", append(args, protocol.ErrCorrupt)...)
+	}
+	c := s.Closing
+	switch d := d.(type) {
+	case protocol.StepStarted:
+		if c != nil && (d.Via != protocol.ViaAlways || c.Skipped) {
+			return corrupt("%s begins in a run that closes as %s", step, c.Status)
+		}
+	case protocol.StepCompleted:
+		if c == nil {
+			return nil
+		}
+		if _, a, err := s.visitNamed(step); err != nil || a.Via != protocol.ViaAlways || c.Skipped {
+			return cmp.Or(err, corrupt("%s ends in a run that closes as %s", step, c.Status))
+		}
+	case protocol.Finished, protocol.CancelledBy:
+		if c == nil {
+			_, early := d.(protocol.CancelledBy)
+			if len(s.prog.Workflow.Always) > 0 && (!early || s.Totals.Steps > 0) {
+				return corrupt("a run with always roles ends without closing")
+			}
+			return nil
+		}
+		open := slices.ContainsFunc(s.agenda.always.visits[:], func(of []*visit) bool { return len(of) > 0 })
+		if !c.Skipped && (open || c.Begun < len(s.prog.Workflow.Always)) {
+			return corrupt("a run that closes ends before its always roles")
+		}
+		if last, err := s.Last(); err != nil || last != d {
+			return cmp.Or(err, corrupt("a run that closes as %s ends as something else", c.Status))
+		}
+	case protocol.ClosingSkipped:
+		if c == nil || c.Skipped {
+			return corrupt("always roles are skipped in a run that does not close, or twice")
+		}
 	}
 	return nil
 }
@@ -102,18 +136,19 @@ func (s *State) endsAsClosed(status protocol.RunStatus, result protocol.Link) er
 // skip counts what has not ended as failed.
 func (s *State) skip(d protocol.ClosingSkipped) {
 	c := s.Closing
-	if c == nil || c.Skipped {
-		return
-	}
 	c.Skipped = true
+	why := d.Reason
+	if why == "" && d.By != "" {
+		why = "skipped by " + d.By
+	}
 	lists := &s.agenda.always
 	for _, list := range lists.visits {
 		for _, v := range list {
-			c.Failed = append(c.Failed, protocol.CleanupFailed{Role: v.of.Role, Step: v.id().String(), Code: d.Code, Message: d.Reason})
+			c.Failed = append(c.Failed, protocol.CleanupFailed{Role: v.of.Role, Step: v.id().String(), Code: d.Code, Message: why})
 		}
 	}
 	for _, role := range s.prog.Workflow.Always[min(c.Begun, len(s.prog.Workflow.Always)):] {
-		c.Failed = append(c.Failed, protocol.CleanupFailed{Role: role, Code: d.Code, Message: d.Reason})
+		c.Failed = append(c.Failed, protocol.CleanupFailed{Role: role, Code: d.Code, Message: why})
 	}
 }
 
@@ -284,19 +319,30 @@ const (
 	BoundTime     = "time"
 )
 
+// closingSpent is what the always roles have taken of protocol.ClosingTime at now, the time before a further attempt included.
+func (s *State) closingSpent(now int64) int64 {
+	spent := s.Totals.Active - s.Closing.Active
+	if s.Active {
+		spent += max(0, now-s.TS)
+	}
+	return spent
+}
+
+// MayAwait reports whether a visit may be tried again at a time. That of an always role fails where its run has ended by then.
+func (s *State) MayAwait(via protocol.Via, now, at int64) bool {
+	return via != protocol.ViaAlways || s.Closing == nil || s.closingSpent(now)+at-now < protocol.ClosingTime
+}
+
 // closingBreach is the bound of the always roles that was reached at now; nil where none was.
 func (s *State) closingBreach(now int64) *Breach {
-	c, t := s.Closing, s.Totals.Active
-	if s.Active {
-		t += max(0, now-s.TS)
-	}
+	c, spent := s.Closing, s.closingSpent(now)
 	lists := &s.agenda.always
 	idle := !lists.moving()
 	switch {
 	case c.Skipped, idle && c.Begun >= len(s.prog.Workflow.Always):
 		return nil
-	case t-c.Active >= protocol.ClosingTime:
-		return &Breach{BoundTime, t - c.Active, protocol.ClosingTime}
+	case spent >= protocol.ClosingTime:
+		return &Breach{BoundTime, spent, protocol.ClosingTime}
 	case c.Attempts >= protocol.AlwaysMax && (idle || len(lists.visits[Retries]) > 0):
 		return &Breach{BoundAttempts, int64(c.Attempts), protocol.AlwaysMax}
 	}

@@ -86,7 +86,7 @@ func (s *State) Apply(step string, seq protocol.Seq, ts int64, typ protocol.Even
 		s.clock(step, ts, typ, d)
 	}
 	s.Seq, s.TS = seq, max(ts, s.TS)
-	s.Active = !s.Stopped && s.working()
+	s.Active = !s.Stopped && (s.working() || s.Closing != nil && len(s.agenda.always.visits[Retries]) > 0)
 	return nil
 }
 
@@ -106,6 +106,9 @@ func (s *State) move(step string, seq protocol.Seq, ts int64, typ protocol.Event
 			return s.taken(step, a.Messages)
 		}
 		return nil
+	}
+	if err := s.inClosing(step, d); err != nil {
+		return err
 	}
 	switch d := d.(type) {
 	case protocol.RunStarted:
@@ -198,9 +201,6 @@ func (s *State) move(step string, seq protocol.Seq, ts int64, typ protocol.Event
 		s.Queue = nil
 		s.stop = stop{Stopped: true, Status: protocol.Suspended, Reason: d.Reason, Detail: s.words(d.Detail), Code: d.Code}
 	case protocol.CancelledBy:
-		if err := s.endsAsClosed(protocol.Cancelled, protocol.Link{}); err != nil {
-			return err
-		}
 		s.Queue = nil
 		s.stop = stop{Stopped: true, Status: protocol.Cancelled, Detail: d.Reason}
 	case protocol.Closing:
@@ -212,9 +212,6 @@ func (s *State) move(step string, seq protocol.Seq, ts int64, typ protocol.Event
 	case protocol.Forked:
 		return s.forked(d)
 	case protocol.Finished:
-		if err := s.endsAsClosed(d.Status, d.Result); err != nil {
-			return err
-		}
 		s.stop, s.End = stop{Stopped: true, Status: d.Status}, d.Result
 	}
 	return nil
@@ -265,9 +262,6 @@ func (s *State) stepStarted(step string, seq protocol.Seq, d protocol.StepStarte
 		return err
 	}
 	a := s.sameFiring(d)
-	if (s.Closing != nil) != (d.Via == protocol.ViaAlways) || s.Closing != nil && s.Closing.Skipped {
-		return fmt.Errorf("%s is not of what runs when a run closes: %w", id, protocol.ErrCorrupt)
-	}
 	if a == nil {
 		if a, err = s.activate(id, d); err != nil {
 			return err

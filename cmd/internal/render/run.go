@@ -158,7 +158,7 @@ func (p *Printer) showAnswer(v *api.Run) error {
 	}
 	for _, s := range slices.Backward(v.Steps) {
 		switch {
-		case s.Action != protocol.ActPrompt || s.Status != string(protocol.StepOK):
+		case s.Via == protocol.ViaAlways, s.Action != protocol.ActPrompt || s.Status != string(protocol.StepOK):
 			continue
 		case !noOutputs(s.Output):
 			return p.showFields("", s.Output)
