@@ -119,14 +119,27 @@ func costs(data []protocol.Data) (kept []protocol.Data) {
 	return kept
 }
 
-// cancelled is what Cancel writes. A run in which something was performed closes; one that closes already ends with what
-// is left of that skipped, or, without again, is left alone.
-func (e *Engine) cancelled(ctx context.Context, run protocol.RunID, s *rules.State, by, reason string, again bool) ([]cas.Draft, error) {
+// persistence is what a cancellation does to a run that closes already.
+type persistence int
+
+const (
+	cancelOnce  persistence = iota // nothing
+	cancelAgain                    // skips what is left, if it is the second
+	cancelSkip                     // skips what is left
+)
+
+// cancelled is what Cancel writes. A run in which something was performed closes.
+func (e *Engine) cancelled(ctx context.Context, run protocol.RunID, s *rules.State, by, reason string, how persistence) ([]cas.Draft, error) {
 	skipped := protocol.ClosingSkipped{Code: protocol.SkippedByPerson, By: by, Reason: reason}
 	last := cas.Draft{Data: protocol.CancelledBy{By: by, Reason: reason}}
-	if s.Closing != nil {
-		if !again {
+	mayGoOn := e.Own(ctx, run) == nil && e.Store.MayGoOn(ctx) == nil
+	if c := s.Closing; c != nil {
+		first := c.Status != protocol.Cancelled && !c.Asked
+		switch {
+		case how == cancelOnce:
 			return nil, nil
+		case how == cancelAgain && first && mayGoOn:
+			return []cas.Draft{{Data: protocol.CancelAsked{By: by, Reason: reason}}}, nil
 		}
 		data, err := s.Last()
 		return []cas.Draft{{Data: skipped}, {Data: data}}, err
@@ -135,7 +148,7 @@ func (e *Engine) cancelled(ctx context.Context, run protocol.RunID, s *rules.Sta
 		return []cas.Draft{last}, nil
 	}
 	closing := cas.Draft{Data: protocol.Closing{Status: protocol.Cancelled, Message: protocol.NewText(reason), By: by}}
-	if e.Own(ctx, run) == nil && e.Store.MayGoOn(ctx) == nil {
+	if mayGoOn {
 		return []cas.Draft{closing}, nil
 	}
 	skipped.Code, skipped.Reason = protocol.SkippedForeign, "the run is not driven here: it came from elsewhere, or its store was restored and is not adopted"

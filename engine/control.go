@@ -166,7 +166,8 @@ func refusal(sentinel *protocol.Error, format string, args ...any) error {
 
 // Cancel ends a run for good. A process that drives it stops what it started. The runs of its
 // open sub-workflows are cancelled too. Those that have always roles close: these are performed here, unless another
-// process drives the run. To cancel a run that closes skips what is left of that.
+// process drives the run. To cancel a run that closes a second time skips what
+// is left of that.
 func (e *Engine) Cancel(ctx context.Context, run protocol.RunID, by, reason string) error {
 	closing, err := e.CancelSoon(ctx, run, by, reason)
 	return errors.Join(err, e.CloseRuns(ctx, closing, by))
@@ -174,30 +175,41 @@ func (e *Engine) Cancel(ctx context.Context, run protocol.RunID, by, reason stri
 
 // CancelSoon is Cancel that leaves it to its caller to drive the runs that close; they are returned, children first.
 func (e *Engine) CancelSoon(ctx context.Context, run protocol.RunID, by, reason string) (closing []protocol.RunID, err error) {
-	return e.cancel(ctx, run, by, reason, true)
+	return e.cancel(ctx, run, by, reason, cancelAgain)
 }
 
 // CancelOnce is CancelSoon that leaves alone a run that closes already.
 func (e *Engine) CancelOnce(ctx context.Context, run protocol.RunID, by, reason string) (closing []protocol.RunID, err error) {
-	return e.cancel(ctx, run, by, reason, false)
+	return e.cancel(ctx, run, by, reason, cancelOnce)
 }
 
-// cancel is CancelSoon; without again it leaves alone what closes already.
-func (e *Engine) cancel(ctx context.Context, run protocol.RunID, by, reason string, again bool) (closing []protocol.RunID, err error) {
+// cancel is CancelSoon as persistent as it is told.
+func (e *Engine) cancel(ctx context.Context, run protocol.RunID, by, reason string, how persistence) (closing []protocol.RunID, err error) {
 	var children []protocol.RunID
 	var groups map[string]string
-	closes := false
+	closes, skipped := false, false
 	err = e.insist(ctx, run, func(s *rules.State) ([]cas.Draft, []cas.Block, error) {
 		if s.Status().Final() {
 			return nil, nil, fmt.Errorf("run %s is %s: %w", run, s.Status(), protocol.ErrFinal)
 		}
 		children, groups = childrenOf(s, run), s.Info.Groups
-		drafts, err := e.cancelled(ctx, run, s, by, hider(s.Program()).String(reason), again)
-		closes = len(drafts) == 0 || drafts[len(drafts)-1].Data.EventType() == protocol.EvClosing
+		drafts, err := e.cancelled(ctx, run, s, by, hider(s.Program()).String(reason), how)
+		closes, skipped = true, false
+		for _, x := range drafts {
+			switch x.Data.(type) {
+			case protocol.ClosingSkipped:
+				skipped = true
+			case protocol.CancelledBy, protocol.Finished:
+				closes = false
+			}
+		}
 		return drafts, nil, err
 	})
+	if skipped {
+		how = cancelSkip
+	}
 	for _, c := range children {
-		more, cerr := e.cancel(ctx, c, by, "its parent run "+string(run)+" was cancelled", again)
+		more, cerr := e.cancel(ctx, c, by, "its parent run "+string(run)+" was cancelled", how)
 		closing = append(closing, more...)
 		if cerr != nil &&
 			!errors.Is(cerr, protocol.ErrFinal) && !errors.Is(cerr, protocol.ErrUnknownRun) && !errors.Is(cerr, protocol.ErrRunDeleted) {

@@ -346,7 +346,7 @@ func (d *driver) late(x cas.Draft) bool {
 		return err == nil && v.Mode != rules.Waits || d.passed(x.Step)
 	case protocol.Usage:
 		return false
-	case protocol.Closing, protocol.ClosingSkipped, protocol.Finished, protocol.LimitReached: // decided anew
+	case protocol.Closing, protocol.CancelAsked, protocol.ClosingSkipped, protocol.Finished, protocol.LimitReached: // decided anew
 		return d.s.Closing != nil
 	case protocol.SuspendedBy:
 		return d.s.Closing != nil && x.Data.(protocol.SuspendedBy).Reason != protocol.ByInterrupt

@@ -28,6 +28,13 @@ func (c *Closing) Last() Data {
 	return Finished{Status: c.Status, Result: c.Result}
 }
 
+// CancelAsked says that a run was cancelled which closes by itself: its verdict stands, and its always roles go on. The next
+// one skips what is left of them.
+type CancelAsked struct {
+	By     string `cbor:"by" json:"by"`
+	Reason string `cbor:"reason" json:"reason"`
+}
+
 // ClosingSkipped ends the closing of a run before all of its always roles have ended.
 type ClosingSkipped struct {
 	Code   string `cbor:"code" json:"code"` // SkippedByPerson and the others below

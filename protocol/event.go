@@ -87,6 +87,7 @@ const (
 	EvGroupLeft        EventType = "group_left"
 	EvClosing          EventType = "closing"
 	EvClosingSkipped   EventType = "closing_skipped"
+	EvCancelAsked      EventType = "cancel_asked"
 )
 
 // Data is the data of one event type: a struct; its EventType method has a value receiver.

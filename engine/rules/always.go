@@ -29,6 +29,7 @@ type closing struct {
 	Last     protocol.ErrorInfo       `cbor:"last"`     // of the newest attempt that failed
 	Failed   []protocol.CleanupFailed `cbor:"failed,omitempty"`
 	Skipped  bool                     `cbor:"skipped,omitempty"`
+	Asked    bool                     `cbor:"asked,omitempty"` // it was cancelled since
 }
 
 // Closes reports whether the run is between its verdict and its last event.
@@ -124,6 +125,10 @@ func (s *State) inClosing(step string, d protocol.Data) error {
 		}
 		if last, err := s.Last(); err != nil || last != d {
 			return cmp.Or(err, corrupt("a run that closes as %s ends as something else", c.Status))
+		}
+	case protocol.CancelAsked:
+		if c == nil || c.Skipped || c.Asked || c.Status == protocol.Cancelled {
+			return corrupt("a run that does not close by itself is cancelled as if it did, or twice")
 		}
 	case protocol.ClosingSkipped:
 		if c == nil || c.Skipped {

@@ -59,11 +59,17 @@ func TestO06aAJournalThatNoRunWritesThatCloses(t *testing.T) {
 			i := at(protocol.EvStepStarted, "note#1")
 			put(at(protocol.EvStepStarted, "tidy#1"), j[i], j[i+1])
 		}, false},
-		"the graph goes on":    {always, func() { move(at(protocol.EvStepCompleted, "work#1"), at(protocol.EvClosing, "")) }, false},
-		"the graph begins":     {always, func() { move(at(protocol.EvClosing, ""), 1) }, false},
-		"one role is left out": {always, func() { i := at(protocol.EvStepStarted, "note#1"); drop(i, i+2) }, false},
-		"a role has not ended": {always, func() { i := at(protocol.EvStepCompleted, "note#1"); drop(i, i+1) }, false},
-		"skipped twice":        {always, func() { put(len(j)-1, event("", skipped), event("", skipped)) }, false},
+		"the graph goes on":     {always, func() { move(at(protocol.EvStepCompleted, "work#1"), at(protocol.EvClosing, "")) }, false},
+		"the graph begins":      {always, func() { move(at(protocol.EvClosing, ""), 1) }, false},
+		"one role is left out":  {always, func() { i := at(protocol.EvStepStarted, "note#1"); drop(i, i+2) }, false},
+		"a role has not ended":  {always, func() { i := at(protocol.EvStepCompleted, "note#1"); drop(i, i+1) }, false},
+		"skipped twice":         {always, func() { put(len(j)-1, event("", skipped), event("", skipped)) }, false},
+		"asked while it closes": {always, func() { put(at(protocol.EvStepStarted, "note#1"), event("", protocol.CancelAsked{By: "ada"})) }, true},
+		"asked twice": {always, func() {
+			x := event("", protocol.CancelAsked{By: "ada"})
+			put(at(protocol.EvStepStarted, "note#1"), x, x)
+		}, false},
+		"asked, not closing":   {always, func() { put(1, event("", protocol.CancelAsked{By: "ada"})) }, false},
 		"skipped, not closing": {always, func() { put(1, event("", skipped)) }, false},
 		"begins after skipped": {always, func() { put(at(protocol.EvStepStarted, "note#1"), event("", skipped)) }, false},
 		"ends after skipped":   {always, func() { put(at(protocol.EvStepCompleted, "note#1"), event("", skipped)) }, false},

@@ -50,7 +50,7 @@ var moves = map[protocol.EventType]bool{protocol.EvRunStarted: true, protocol.Ev
 	protocol.EvAttemptFailed: true, protocol.EvWaiting: true, protocol.EvAnswered: true, protocol.EvApproval: true, protocol.EvMessage: true, protocol.EvReminded: true, protocol.EvEscalated: true, protocol.EvUsage: true, protocol.EvHeld: true, protocol.EvReleased: true, protocol.EvSuspended: true,
 	protocol.EvQueued: true, protocol.EvAdmitted: true, protocol.EvGroupWaiting: true, protocol.EvGroupEntered: true,
 	protocol.EvCompacted: true, protocol.EvCompactionAsked: true, protocol.EvCancelled: true, protocol.EvLimitChanged: true, protocol.EvForked: true, protocol.EvDone: true,
-	protocol.EvClosing: true, protocol.EvClosingSkipped: true}
+	protocol.EvClosing: true, protocol.EvClosingSkipped: true, protocol.EvCancelAsked: true}
 
 func (s *State) decode(e protocol.Event) (protocol.Data, error) {
 	if !moves[e.Type] {
@@ -205,6 +205,8 @@ func (s *State) move(step string, seq protocol.Seq, ts int64, typ protocol.Event
 		s.stop = stop{Stopped: true, Status: protocol.Cancelled, Detail: d.Reason}
 	case protocol.Closing:
 		return s.closes(d)
+	case protocol.CancelAsked:
+		s.Closing.Asked = true
 	case protocol.ClosingSkipped:
 		s.skip(d)
 	case protocol.LimitChanged:

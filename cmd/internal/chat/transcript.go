@@ -225,6 +225,8 @@ func (t *Transcript) happened(e *protocol.Entry, step string, d protocol.Data) {
 		t.note(e, false, "forked here")
 	case protocol.Closing:
 		t.note(e, false, "closing: the run ends as %s", d.Status)
+	case protocol.CancelAsked:
+		t.note(e, false, "cancelled by %s while it closes: its always roles go on", d.By)
 	case protocol.ClosingSkipped:
 		t.note(e, true, "what is left of closing is skipped: %s", d.Reason)
 	case protocol.CancelledBy:

@@ -136,6 +136,8 @@ func Event(d protocol.Data) string {
 			words += " by " + d.By
 		}
 		return words + Because(OneLine(d.Message.S, 160))
+	case protocol.CancelAsked:
+		return "cancelled by " + cmp.Or(d.By, "someone") + " while it closes: its always roles go on, and to cancel it again skips them" + Because(OneLine(d.Reason, 160))
 	case protocol.ClosingSkipped:
 		return "what is left of closing is skipped (" + d.Code + ")" + Because(OneLine(d.Reason, 160))
 	case protocol.CancelledBy:
