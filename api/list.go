@@ -13,22 +13,23 @@ type Row struct {
 	Title    string             `json:"title"`
 	Status   protocol.RunStatus `json:"status"`
 	Driving
-	Foreign   bool         `json:"foreign,omitempty"` // it came from elsewhere, and is not driven before wf store adopt on that machine
-	Reason    string       `json:"reason,omitempty"`
-	Steps     int          `json:"steps"`
-	Started   Time         `json:"started"`
-	Updated   Time         `json:"updated"` // of the newest event
-	ActiveMS  int64        `json:"active_ms"`
-	Usage     RowUsage     `json:"usage"`
-	CostUSD   *float64     `json:"cost_usd"` // null: unknown
-	Head      CID          `json:"head"`     // of the newest event
-	Seq       protocol.Seq `json:"seq"`      // of the newest event
-	Tags      []string     `json:"tags"`
-	RequestID string       `json:"request_id"`
-	Parent    *string      `json:"parent"` // RUN:STEP of which it is a sub-workflow
-	Waiting   []Waiting    `json:"waiting"`
-	Queue     *QueuePlace  `json:"queue,omitempty"`          // of a queued run: what it waits behind
-	Agent     string       `json:"agent,omitempty" at:"hub"` // that has the run
+	Foreign   bool               `json:"foreign,omitempty"` // it came from elsewhere, and is not driven before wf store adopt on that machine
+	Closing   protocol.RunStatus `json:"closing,omitempty"` // what the run ends as, while its always roles run
+	Reason    string             `json:"reason,omitempty"`
+	Steps     int                `json:"steps"`
+	Started   Time               `json:"started"`
+	Updated   Time               `json:"updated"` // of the newest event
+	ActiveMS  int64              `json:"active_ms"`
+	Usage     RowUsage           `json:"usage"`
+	CostUSD   *float64           `json:"cost_usd"` // null: unknown
+	Head      CID                `json:"head"`     // of the newest event
+	Seq       protocol.Seq       `json:"seq"`      // of the newest event
+	Tags      []string           `json:"tags"`
+	RequestID string             `json:"request_id"`
+	Parent    *string            `json:"parent"` // RUN:STEP of which it is a sub-workflow
+	Waiting   []Waiting          `json:"waiting"`
+	Queue     *QueuePlace        `json:"queue,omitempty"`          // of a queued run: what it waits behind
+	Agent     string             `json:"agent,omitempty" at:"hub"` // that has the run
 }
 
 // RowUsage are the tokens of a run, as the state of the run counts them.

@@ -14,6 +14,7 @@ type Run struct {
 	Status     protocol.RunStatus     `json:"status"`
 	Driving                           // of a running one
 	Foreign    bool                   `json:"foreign,omitempty"` // it came from elsewhere (an archive, a clone, a copy of the store that was put back): it is not driven or answered before wf store adopt on that machine
+	Closing    protocol.RunStatus     `json:"closing,omitempty"` // what the run ends as, while its always roles run
 	Reason     string                 `json:"reason"`
 	Suspended  protocol.SuspendReason `json:"suspended_by,omitempty"`
 	Code       string                 `json:"code,omitempty"`        // of the error behind a suspension
@@ -37,7 +38,9 @@ type Run struct {
 	Queue      *QueuePlace            `json:"queue,omitempty"`     // of a queued run: what it waits behind
 	Mend       *Mend                  `json:"mend,omitempty"`      // of a suspended run whose definition is wrong: how it goes on
 	Leftovers  []string               `json:"leftovers,omitempty"` // joins of a finished run that still wait, and for which roles
-	Info       RunInfo                `json:"info"`
+
+	CleanupFailed []protocol.CleanupFailed `json:"cleanup_failed,omitempty"` // always roles that failed or were skipped; what the run concluded stands
+	Info          RunInfo                  `json:"info"`
 }
 
 // Count is the number of steps of the run, those that are not in r.Steps included.

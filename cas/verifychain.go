@@ -290,6 +290,7 @@ func (v *verifier) path(ctx context.Context, way *hop) string {
 func (v *verifier) records(ctx context.Context, h Head, chain []chainEvent, whole bool) error {
 	k := known{v: v, at: map[blockName]bool{}}
 	ended, cancelled := false, false
+	var closing *eventFacts
 	for i, c := range chain {
 		e := c.node.event
 		bad := func(kind, field, want, have string) {
@@ -303,7 +304,7 @@ func (v *verifier) records(ctx context.Context, h Head, chain []chainEvent, whol
 		}
 		switch e.typ {
 		case protocol.EvRunStarted, protocol.EvForked:
-			ended, cancelled = false, false
+			ended, cancelled, closing = false, false, nil
 			if err := k.begin(ctx, e.start); err != nil {
 				return err
 			}
@@ -324,10 +325,20 @@ func (v *verifier) records(ctx context.Context, h Head, chain []chainEvent, whol
 					return err
 				}
 			}
+		case protocol.EvClosing:
+			if closing != nil {
+				bad("chain", "type", "a run that closes once", string(e.typ))
+			}
+			closing = e
 		case protocol.EvCancelled:
-			cancelled = true
+			if cancelled = true; closing != nil && closing.status != string(protocol.Cancelled) {
+				bad("record", "type", "the run ends as "+closing.status+", as it said when it closed", string(e.typ))
+			}
 		case protocol.EvDone:
 			ended = true
+			if closing != nil && (closing.status != e.status || closing.result.to != e.result.to) {
+				bad("record", "data.result", "what the run said when it closed", e.status)
+			}
 			if st := k.facts(ctx, e.result.to); e.result.defined() && st != nil {
 				if st.status != e.status {
 					bad("record", "data.status", st.status, e.status)

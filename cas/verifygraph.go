@@ -150,7 +150,7 @@ func (s *scanner) eventFacts() *eventFacts {
 		}
 	}
 	switch e.typ {
-	case protocol.EvRunStarted, protocol.EvStepCompleted, protocol.EvForked, protocol.EvDone, protocol.EvCompacted:
+	case protocol.EvRunStarted, protocol.EvStepCompleted, protocol.EvForked, protocol.EvDone, protocol.EvClosing, protocol.EvCompacted:
 		if data.Major != dagcbor.Map {
 			break
 		}

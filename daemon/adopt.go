@@ -110,7 +110,7 @@ func (k *Supervisor) adopt(wanted func(protocol.RunID) bool) error {
 			continue
 		}
 		k.see(run, st)
-		if st.Info.Parent != nil {
+		if st.Info.Parent != nil && !st.Closes() {
 			continue // driven with its parent
 		}
 		goesOn := st.Status() == protocol.Running || st.Status() == protocol.Queued || st.Status() == protocol.Suspended && st.Code() == protocol.ErrServeStopped.Code
@@ -269,11 +269,12 @@ func (k *Supervisor) consider(run protocol.RunID, h cas.Head) error {
 	}
 	k.leave(run, unmanaged{head: h.Link})
 	switch {
-	case st.Info.Parent != nil: // driven with its parent
+	case st.Info.Parent != nil && !st.Closes(): // driven with its parent
 	case st.Status().Final(), !k.own(run):
 	case st.Status() == protocol.Waiting:
 		k.hold(run, h.Link, st)
-	case st.Status() == protocol.Queued: // its turn may come while no other process waits with it
+	case st.Status() == protocol.Running && st.Closes(), // the process that cancelled it was killed
+		st.Status() == protocol.Queued: // its turn may come while no other process waits with it
 		k.Keep(run, engine.DriveOptions{By: "wf serve"})
 	case st.Status() == protocol.Running:
 		for e, err := range k.s.After(k.ctx, run, h.Seq-1) {

@@ -63,3 +63,6 @@ func NewProbe(started <-chan struct{}, look func(context.Context) error, now fun
 // QueueOf is the queue of a hub, HandlerOf what it answers, without a guard.
 func QueueOf(h *Hub) queue.Queue    { return h.store.Queue }
 func HandlerOf(h *Hub) http.Handler { return h.relay.Handler() }
+
+// Moved is what a hub tells a daemon that has a run of another worker.
+func Moved(d *Daemon, run protocol.RunID, to string) { d.moved(run, to) }

@@ -2,7 +2,9 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -58,6 +60,21 @@ func (f *Foreground) Answer(ctx context.Context, run protocol.RunID, x api.Answe
 		f.Note(ctx, f.Store, run)
 	}
 	return step, err
+}
+
+// Cancel ends a run. Follow goes on with it where it closes; sub-workflows of one that does not have closed when Cancel
+// returns.
+func (f *Foreground) Cancel(ctx context.Context, run protocol.RunID, reason string) error {
+	closing, err := f.Engine.CancelSoon(ctx, run, compose.User(), reason)
+	if slices.Contains(closing, run) {
+		f.GoOn(run)
+	} else {
+		err = errors.Join(err, f.Engine.CloseRuns(ctx, closing, compose.User()))
+	}
+	if err == nil {
+		f.Note(ctx, f.Store, run)
+	}
+	return err
 }
 
 // notifyTime is how long a command delivers notifications at its end.

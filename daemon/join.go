@@ -48,12 +48,7 @@ func (d *Daemon) Join(h Remote) (stop func(), err error) {
 	}
 	worker := &relay.Worker{Hub: reached, TLS: secure, ID: id, Name: d.Name, Version: d.Service.Version, Handler: d.Handler(), Log: d.Log,
 		Store: newHubStore(d.Service, d.Supervisor), Identity: identity, Capacity: cmp.Or(h.Capacity, max(4, 2*runtime.NumCPU())),
-		Moved: func(run protocol.RunID, to string) {
-			err := d.Service.Cancel(d.Supervisor.ctx, run, "the worker "+to+" has this run: the lease of the job had ended here")
-			if err != nil && !errors.Is(err, protocol.ErrFinal) {
-				d.Log.Error("a run of another worker was not stopped", "run", run, "error", err)
-			}
-		}}
+		Moved: d.moved}
 	if h.Admin {
 		worker.Scopes = guard.AllScopes
 	}
@@ -71,6 +66,14 @@ func (d *Daemon) Join(h Remote) (stop func(), err error) {
 		}
 	})
 	return func() { cancel(); done.Wait() }, nil
+}
+
+// moved stops a run that another worker has. The hub says so again whenever the run moves here, as it does while it closes.
+func (d *Daemon) moved(run protocol.RunID, to string) {
+	err := d.Service.GiveUp(d.Supervisor.ctx, run, "the worker "+to+" has this run: the lease of the job had ended here")
+	if err != nil && !errors.Is(err, protocol.ErrFinal) {
+		d.Log.Error("a run of another worker was not stopped", "run", run, "error", err)
+	}
 }
 
 // workerIdentity opens the jobs that hubs keep for the workers of this user. It is made once.

@@ -39,6 +39,10 @@ func logged(u api.Update) (level slog.Level, text string, more []slog.Attr) {
 			level = slog.LevelWarn
 		}
 		return level, "the run ended", []slog.Attr{slog.String("workflow", u.Workflow.Name), slog.String("status", string(d.Status))}
+	case protocol.Closing:
+		return slog.LevelInfo, "the run closes", []slog.Attr{slog.String("workflow", u.Workflow.Name), slog.String("status", string(d.Status))}
+	case protocol.ClosingSkipped:
+		return slog.LevelWarn, "what is left of closing is skipped", []slog.Attr{slog.String("workflow", u.Workflow.Name), slog.String("code", d.Code), slog.String("why", d.Reason)}
 	case protocol.CancelledBy:
 		return slog.LevelInfo, "the run was cancelled", []slog.Attr{slog.String("workflow", u.Workflow.Name), slog.String("by", d.By)}
 	case protocol.SuspendedBy:

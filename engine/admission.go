@@ -18,11 +18,11 @@ const lookAgain = time.Second
 // admission returns when the run holds a slot of the group of its workflow, or has ended. facts are what is recorded
 // before that; those that are still to be recorded are given back. A run that waits is queued; when ctx ends it leaves the
 // queue and is suspended, unless it is to go on by itself: with a daemon that starts again, or with the run that it is
-// a part of.
+// a part of. One that closes waits for no slot: what holds it may wait for this run to end.
 func (d *driver) admission(ctx context.Context, facts []cas.Draft) ([]cas.Draft, error) {
 	quiet := context.WithoutCancel(ctx)
 	w, err := d.e.turnOf(quiet, d.run, parentOf(d.s), d.s.Program().Workflow, d.s.Info.Groups)
-	if w == nil || err != nil {
+	if w == nil || err != nil || d.s.Closing != nil {
 		return facts, err
 	}
 	begins := d.s.Info.Forked.Defined() && d.s.Status() == protocol.Running // else it began before, or Begin took its place
@@ -37,6 +37,9 @@ func (d *driver) admission(ctx context.Context, facts []cas.Draft) ([]cas.Draft,
 			if err := d.load(quiet); err != nil || d.s.Status().Final() {
 				return nil, err
 			}
+			if d.s.Closing != nil {
+				return facts, nil
+			}
 			continue
 		case err != nil:
 			return nil, err
@@ -45,11 +48,11 @@ func (d *driver) admission(ctx context.Context, facts []cas.Draft) ([]cas.Draft,
 		}
 		facts = nil
 		if q := d.s.Queue; q != nil && q.Replaces {
-			if err := d.cancelOlder(quiet, w, asked); err != nil {
+			if err := d.cancelOlder(ctx, w, asked); err != nil && ctx.Err() == nil {
 				return nil, err
 			}
 		}
-		if err := d.awaitTurn(ctx, since); err != nil || d.s.Status().Final() {
+		if err := d.awaitTurn(ctx, since); err != nil || d.s.Status().Final() || d.s.Closing != nil {
 			return nil, err
 		}
 		if ctx.Err() != nil {
@@ -151,8 +154,10 @@ func (d *driver) leaveQueue(ctx context.Context, w *want) error {
 }
 
 // cancelOlder has the runs of the same workflow that are in the group with an older ticket cancelled, each once: those that
-// wait, and those that hold a slot. Sub-workflows and runs of other workflows are waited for.
-func (d *driver) cancelOlder(ctx context.Context, w *want, asked map[protocol.RunID]bool) error {
+// wait, and those that hold a slot. Those that close, and no process drives, are driven to their ends, until closing ends;
+// nothing of what closes is skipped. Sub-workflows and runs of other workflows are waited for.
+func (d *driver) cancelOlder(closing context.Context, w *want, asked map[protocol.RunID]bool) error {
+	ctx := context.WithoutCancel(closing)
 	g, err := d.e.group(ctx, w.group)
 	if err != nil {
 		return err
@@ -173,11 +178,12 @@ func (d *driver) cancelOlder(ctx context.Context, w *want, asked map[protocol.Ru
 			return err
 		}
 		asked[root] = true
-		err = d.e.Cancel(ctx, root, "run "+string(d.run), fmt.Sprintf("run %s takes its place in the concurrency group %s", d.run, w.group))
+		by := "run " + string(d.run)
+		closes, err := d.e.CancelOnce(ctx, root, by, fmt.Sprintf("run %s takes its place in the concurrency group %s", d.run, w.group))
 		if errors.Is(err, protocol.ErrFinal) {
 			return nil
 		}
-		return err
+		return errors.Join(err, d.e.CloseRuns(closing, closes, by))
 	}
 	for _, c := range g.Group.Group.Queue {
 		if err := older(c.Ticket, c.Root, c.Use); err != nil {

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"wf/cas"
 	"wf/engine/rules"
@@ -41,13 +42,13 @@ func (d *driver) decide(ctx context.Context, b *batch) error {
 		}
 		d.plan = plan
 		d.breach = d.breached(len(plan.Start) > 0)
-		if d.breach != nil || d.unready != nil || ctx.Err() != nil {
+		if d.breach != nil || d.unready != nil || d.stopping() || ctx.Err() != nil {
 			return nil
 		}
 		for _, x := range plan.Start {
 			// Behind the last step that may begin there is a decision again, when something that
 			// was begun ends: that one finds the breach.
-			if d.places(b) <= 0 || d.s.Totals.Steps >= d.s.Limits.Steps {
+			if d.places(b) <= 0 || d.s.Closing == nil && d.s.Totals.Steps >= d.s.Limits.Steps {
 				break
 			}
 			if err := d.begin(ctx, b, x); err != nil {
@@ -56,7 +57,7 @@ func (d *driver) decide(ctx context.Context, b *batch) error {
 			if d.unready != nil {
 				return nil // what has happened is committed all the same
 			}
-			again = again || x.Empty
+			again = again || x.Empty || x.Via == protocol.ViaAlways && !slices.Contains(b.begin, x.Step.String())
 		}
 		if err := d.reopen(b, plan); err != nil {
 			return err
@@ -80,6 +81,12 @@ func (d *driver) begin(ctx context.Context, b *batch, x rules.Decision) error {
 		b.payload(d, string(x.ItemValue))
 	}
 	prep, err := d.prepare(ctx, x)
+	if err != nil && x.Via == protocol.ViaAlways && ctx.Err() == nil {
+		if err := b.draft(d, x.Step.String(), started); err != nil {
+			return err
+		}
+		return d.failAlways(b, x.Step.String(), notBegun(err))
+	}
 	if err != nil {
 		d.unready = fmt.Errorf("prepare %s: %w", x.Step, err)
 		return nil
@@ -195,7 +202,7 @@ func (d *driver) attempt(b *batch, step string) error {
 }
 
 // cutOff goes on with a visit that was cut off by the end of its process. A command may have acted:
-// it is a new attempt, and one that must run only once asks a person.
+// it is a new attempt, and one that must run only once asks a person, or, as an always role, has failed.
 func (d *driver) cutOff(b *batch, step string) error {
 	v, err := d.s.Visit(step)
 	if err != nil {
@@ -212,11 +219,14 @@ func (d *driver) cutOff(b *batch, step string) error {
 	case !ok || role.Action != protocol.ActRun:
 		return d.attempt(b, step)
 	}
-	if role.Once {
+	info := protocol.ErrorInfo{Code: "cut_off", Phase: "run", Message: "wf ended while the command ran"}
+	switch {
+	case role.Once && v.Begun.Via == protocol.ViaAlways:
+		return d.failAlways(b, step, &protocol.Failure{ErrorInfo: info})
+	case role.Once:
 		return b.draft(d, step, onceQuestion)
 	}
-	cut := protocol.AttemptFailed{Attempt: v.Begun.Attempt, RetryAt: d.e.now(),
-		Error: protocol.ErrorInfo{Code: "cut_off", Phase: "run", Message: "wf ended while the command ran"}}
+	cut := protocol.AttemptFailed{Attempt: v.Begun.Attempt, RetryAt: d.e.now(), Error: info}
 	if err := b.draft(d, step, cut); err != nil {
 		return err
 	}

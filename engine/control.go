@@ -165,27 +165,64 @@ func refusal(sentinel *protocol.Error, format string, args ...any) error {
 }
 
 // Cancel ends a run for good. A process that drives it stops what it started. The runs of its
-// open sub-workflows are cancelled too.
+// open sub-workflows are cancelled too. Those that have always roles close: these are performed here, unless another
+// process drives the run. To cancel a run that closes a second time skips what
+// is left of that.
 func (e *Engine) Cancel(ctx context.Context, run protocol.RunID, by, reason string) error {
+	closing, err := e.CancelSoon(ctx, run, by, reason)
+	return errors.Join(err, e.CloseRuns(ctx, closing, by))
+}
+
+// CancelSoon is Cancel that leaves it to its caller to drive the runs that close; they are returned, children first.
+func (e *Engine) CancelSoon(ctx context.Context, run protocol.RunID, by, reason string) (closing []protocol.RunID, err error) {
+	return e.cancel(ctx, run, by, reason, cancelAgain)
+}
+
+// CancelOnce is CancelSoon that leaves alone a run that closes already.
+func (e *Engine) CancelOnce(ctx context.Context, run protocol.RunID, by, reason string) (closing []protocol.RunID, err error) {
+	return e.cancel(ctx, run, by, reason, cancelOnce)
+}
+
+// cancel is CancelSoon as persistent as it is told.
+func (e *Engine) cancel(ctx context.Context, run protocol.RunID, by, reason string, how persistence) (closing []protocol.RunID, err error) {
 	var children []protocol.RunID
 	var groups map[string]string
-	err := e.insist(ctx, run, func(s *rules.State) ([]cas.Draft, []cas.Block, error) {
+	closes, skipped := false, false
+	err = e.insist(ctx, run, func(s *rules.State) ([]cas.Draft, []cas.Block, error) {
 		if s.Status().Final() {
 			return nil, nil, fmt.Errorf("run %s is %s: %w", run, s.Status(), protocol.ErrFinal)
 		}
 		children, groups = childrenOf(s, run), s.Info.Groups
-		return []cas.Draft{{Data: protocol.CancelledBy{By: by, Reason: hider(s.Program()).String(reason)}}}, nil, nil
+		drafts, err := e.cancelled(ctx, run, s, by, hider(s.Program()).String(reason), how)
+		closes, skipped = true, false
+		for _, x := range drafts {
+			switch x.Data.(type) {
+			case protocol.ClosingSkipped:
+				skipped = true
+			case protocol.CancelledBy, protocol.Finished:
+				closes = false
+			}
+		}
+		return drafts, nil, err
 	})
+	if skipped {
+		how = cancelSkip
+	}
 	for _, c := range children {
-		if cerr := e.Cancel(ctx, c, by, "its parent run "+string(run)+" was cancelled"); cerr != nil &&
+		more, cerr := e.cancel(ctx, c, by, "its parent run "+string(run)+" was cancelled", how)
+		closing = append(closing, more...)
+		if cerr != nil &&
 			!errors.Is(cerr, protocol.ErrFinal) && !errors.Is(cerr, protocol.ErrUnknownRun) && !errors.Is(cerr, protocol.ErrRunDeleted) {
 			err = errors.Join(err, cerr)
 		}
 	}
-	if err == nil {
+	switch {
+	case err == nil && closes:
+		closing = append(closing, run)
+	case err == nil:
 		e.freed(context.WithoutCancel(ctx), run, groups)
 	}
-	return err
+	return closing, err
 }
 
 // insist appends what decide asks for, anew when another process was faster.
@@ -196,7 +233,7 @@ func (e *Engine) insist(ctx context.Context, run protocol.RunID, decide func(*ru
 			return err
 		}
 		drafts, blocks, err := decide(s)
-		if err != nil {
+		if err != nil || len(drafts) == 0 {
 			return err
 		}
 		j, err := e.Store.Journal(ctx, run)

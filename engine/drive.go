@@ -60,8 +60,11 @@ func (e *Engine) Drive(ctx context.Context, run protocol.RunID, o DriveOptions) 
 			err = fmt.Errorf("run %s: %w", run, err)
 		}
 	}
+	if err == nil && d.s.Status().Final() && !d.cleared {
+		d.left = d.closeChildren(ctx)
+	}
 	d.leaveGroups(ctx)
-	return d.s, err
+	return d.s, errors.Join(err, d.left)
 }
 
 // driver owns a run while it is driven; all its fields belong to the goroutine of Drive.
@@ -98,6 +101,8 @@ type driver struct {
 	agents       bool   // the run has an agent: its commands are confined
 	changes      uint64 // commit counter of the store when the journal was last looked at
 	groups       groups // in which the run and its visits are
+	cleared      bool   // nothing that the run had begun goes on, so that its always roles may
+	left         error  // why that does not hold of a sub-workflow
 }
 
 // report is what a worker has to say: something that happened, or how the visit ended.
@@ -355,8 +360,12 @@ func (d *driver) next() (r report, ok bool) {
 // note takes one report into the state, and into what is to be written. A run that was cancelled
 // takes no more of what its visits say while they are stopped.
 func (d *driver) note(ctx context.Context, r report) error {
-	over := d.s.Status().Final()
+	over := d.s.Status().Final() || d.passed(r.step)
 	if r.end == nil {
+		if !d.s.Status().Final() && over {
+			r.data = costs(r.data)
+			over = len(r.data) == 0
+		}
 		if over {
 			if r.reply != nil {
 				r.reply <- errStopped
@@ -406,6 +415,9 @@ func (d *driver) heard(r report) (facts []cas.Draft, blocks []cas.Block, err err
 			}
 			x, blocks = event, append(blocks, more...)
 		}
+		if _, asks := x.(protocol.WaitingFor); asks && d.isAlways(r.step) {
+			return nil, nil, errNoOneToAsk
+		}
 		d.noteHold(r.step, x)
 		fact, err := cas.Draft{Step: r.step, Data: x}.Ready()
 		if err != nil {
@@ -418,12 +430,25 @@ func (d *driver) heard(r report) (facts []cas.Draft, blocks []cas.Block, err err
 
 // settle is called when nothing is performed: it ends the drive, or says to wait for a timer.
 func (d *driver) settle(ctx context.Context, p rules.Plan) (again bool, err error) {
+	if d.s.Status().Final() {
+		return false, nil // another process cancelled it
+	}
+	if d.breach != nil && d.s.Closing != nil {
+		return true, d.skipRest(ctx, d.breach)
+	}
 	if d.breach != nil {
-		return false, d.suspend(ctx, *d.breach)
+		err := d.suspend(ctx, *d.breach)
+		return err == nil && d.ended(ctx), err
 	}
 	if d.unready != nil && ctx.Err() == nil {
-		return false, d.finish(ctx, &rules.Verdict{Status: protocol.Suspended, Reason: protocol.ByError,
+		return d.finish(ctx, &rules.Verdict{Status: protocol.Suspended, Reason: protocol.ByError,
 			Detail: d.unready.Error(), Code: protocol.CodeOf(d.unready)})
+	}
+	if len(p.Start) > 0 && d.s.Closing != nil && ctx.Err() == nil {
+		if !d.cleared { // the last of the graph was stopped
+			d.cleared, d.left = true, d.closeChildren(ctx)
+		}
+		return true, d.push(ctx)
 	}
 	if p.End == nil || d.unready != nil {
 		return true, nil // a retry is due later, or ctx has ended
@@ -434,7 +459,7 @@ func (d *driver) settle(ctx context.Context, p rules.Plan) (again bool, err erro
 	if p.End.Status == protocol.Waiting && d.stays(p) {
 		return true, nil
 	}
-	return false, d.finish(ctx, p.End)
+	return d.finish(ctx, p.End)
 }
 
 // stays reports whether a timer is near enough to wait for. A question is not waited with, since its answer may

@@ -10,24 +10,29 @@ import (
 	"wf/protocol"
 )
 
-// finish records how the run stops. A run that only waits has nothing to record.
-func (d *driver) finish(ctx context.Context, v *rules.Verdict) error {
+// finish records how the run stops. A run that only waits has nothing to record; one that closes goes on.
+func (d *driver) finish(ctx context.Context, v *rules.Verdict) (goesOn bool, err error) {
 	quiet := context.WithoutCancel(ctx)
-	switch v.Status {
-	case protocol.Done, protocol.Failed:
-		last, blocks, err := d.finished(v)
+	switch {
+	case v.Status == protocol.Done, v.Status == protocol.Failed, d.s.Closing != nil && v.Status == protocol.Cancelled:
+		x, blocks, last, err := d.ending(v)
 		if err != nil {
-			return err
+			return false, err
 		}
-		return d.append(quiet, []cas.Draft{last}, blocks)
-	case protocol.Suspended:
-		return d.append(quiet, []cas.Draft{{Data: protocol.SuspendedBy{Reason: v.Reason, Detail: protocol.NewText(v.Detail), Code: v.Code}}}, nil)
+		if !last {
+			return true, d.advance(ctx, []cas.Draft{x}, blocks)
+		}
+		err = d.append(quiet, []cas.Draft{x}, blocks)
+		return err == nil && d.ended(ctx), err
+	case v.Status == protocol.Suspended:
+		err = d.append(quiet, []cas.Draft{{Data: protocol.SuspendedBy{Reason: v.Reason, Detail: protocol.NewText(v.Detail), Code: v.Code}}}, nil)
+		return err == nil && d.ended(ctx), err
 	}
-	return nil
+	return false, nil
 }
 
-// finished is the last event, with its Result.
-func (d *driver) finished(v *rules.Verdict) (last cas.Draft, blocks []cas.Block, err error) {
+// result is the Result of the run, with the outputs in it.
+func (d *driver) result(v *rules.Verdict) (result, outputs protocol.Link, blocks []cas.Block, err error) {
 	res := protocol.Result{Kind: protocol.KindResult, V: protocol.RecordVersion, Start: d.s.Start, Parents: v.Parents, Status: v.Status}
 	if len(v.Outputs) > 0 {
 		root, parts := cas.Payload(v.Outputs)
@@ -35,9 +40,9 @@ func (d *driver) finished(v *rules.Verdict) (last cas.Draft, blocks []cas.Block,
 	}
 	block, err := cas.Encode(res)
 	if err != nil {
-		return last, nil, fmt.Errorf("result: %w", err)
+		return result, outputs, nil, fmt.Errorf("result: %w", err)
 	}
-	return cas.Draft{Data: protocol.Finished{Status: v.Status, Result: block.Link}}, append(blocks, block), nil
+	return block.Link, res.Outputs, append(blocks, block), nil
 }
 
 // breached reports the limit that forbids to go on; of steps only when more of them wait.

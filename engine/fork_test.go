@@ -211,7 +211,7 @@ func TestW17AForkUnderAnyDefinitionIsRefusedOrGoesOn(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		var programs []*lang.Program
 		for range 2 {
-			p, _ := lang.Load([]byte(rulestest.Flow(rt)), lang.Options{File: "random.yaml"})
+			p, _ := lang.Load([]byte(rulestest.Closing(rt, rulestest.Flow(rt))), lang.Options{File: "random.yaml"})
 			if p == nil {
 				rt.Skip("lint refuses it")
 			}

@@ -349,6 +349,106 @@ func TestO03bANewRunReplacesOlderOnes(t *testing.T) {
 	g.until(newest, done)
 }
 
+const tidyYAML = "wf: 1\nname: tidies\nconcurrency: {group: g, on_busy: %s, release_on_suspend: %v}\nroles:\n" +
+	"  act: {run: x, timeout: 1h}\n  tidy: {run: x, timeout: 1h}\n  note: {run: x, timeout: 1h}\nalways: [tidy, note]\n"
+
+// O-06a: cancel_old skips nothing of a run that closes, however many runs take its place; the newest of them begins when
+// all its always roles have ended. One that no process drives is driven to its end by what takes its place; where that is
+// interrupted, it leaves the queue, and what closes goes on there later.
+func TestO06aARunThatIsReplacedCloses(t *testing.T) {
+	g := newGroupBench(t)
+	yaml := fmt.Sprintf(tidyYAML, "cancel_old", false)
+	step := func(id protocol.RunID, role string) string { return string(id) + ":" + role + "#1" }
+	begins := func(id protocol.RunID, role string) {
+		t.Helper()
+		if got := g.c.next(t); got != step(id, role) {
+			t.Fatalf("%s begins, not %s of %s", got, role, id)
+		}
+	}
+	holder := g.mustBegin(yaml, nil)
+	d := g.goOn(holder)
+	begins(holder, "act")
+	second := g.mustBegin(yaml, nil)
+	g.other().goOn(second)
+	begins(holder, "tidy")
+	third := g.mustBegin(yaml, nil)
+	g.other().goOn(third)
+	g.until(second, protocol.Cancelled)
+
+	d.stop(errors.New("enough")) // no process drives it any more
+	<-d.over
+	g.until(holder, protocol.Suspended)
+	fourth := g.mustBegin(yaml, nil)
+	f := g.other().goOn(fourth)
+	begins(holder, "tidy")
+	g.until(third, protocol.Cancelled)
+	f.stop(errors.New("enough"))
+	<-f.over
+	if v := g.until(fourth, protocol.Suspended); v.Reason == "" {
+		t.Error("the fourth is suspended without a reason")
+	}
+	g.until(holder, protocol.Suspended)
+	g.wantGroup("g", []string{string(holder)}, nil)
+
+	newest := g.mustBegin(yaml, nil)
+	g.other().goOn(newest)
+	for _, role := range []string{"tidy", "note"} {
+		begins(holder, role)
+		if v := g.view(newest); v.Status != protocol.Queued {
+			t.Errorf("the newest is %s while the holder closes", v.Status)
+		}
+		g.c.letGo(step(holder, role))
+	}
+	for _, role := range []string{"act", "tidy", "note"} {
+		begins(newest, role)
+		g.c.letGo(step(newest, role))
+	}
+	g.until(newest, protocol.Done)
+	if v := g.view(holder); v.Status != protocol.Cancelled || len(v.CleanupFailed) > 0 {
+		t.Errorf("the holder is %s, %v", v.Status, v.CleanupFailed)
+	}
+}
+
+// O-06a: the always roles of a run that has left its group run without a slot, and neither replace nor refuse what holds one.
+func TestO06aARunThatLeftItsGroupCloses(t *testing.T) {
+	for _, busy := range []string{"queue", "cancel_old", "refuse"} {
+		t.Run(busy, func(t *testing.T) {
+			g := newGroupBench(t)
+			yaml := fmt.Sprintf(tidyYAML, busy, true)
+			first := g.mustBegin(yaml, nil)
+			d := g.goOn(first)
+			g.c.next(t)
+			d.stop(errors.New("enough"))
+			<-d.over
+			second := g.mustBegin(yaml, nil)
+			g.goOn(second)
+			g.c.next(t)
+			closing, err := g.e.CancelSoon(t.Context(), first, "ada", "over")
+			if err != nil || !slices.Equal(closing, []protocol.RunID{first}) {
+				t.Fatal(closing, err)
+			}
+			g.other().goOn(first)
+			for _, want := range []protocol.RunID{first, second} {
+				for _, role := range []string{":tidy#1", ":note#1"} {
+					if got := g.c.next(t); got != string(want)+role {
+						t.Fatalf("%s begins", got)
+					}
+					g.c.letGo(string(want) + role)
+				}
+				if want == second {
+					break
+				}
+				if v := g.until(first, protocol.Cancelled); len(v.CleanupFailed) > 0 {
+					t.Error(v.CleanupFailed)
+				}
+				g.c.letGo(act(second))
+			}
+			g.until(second, protocol.Done)
+			g.checked(first)
+		})
+	}
+}
+
 // slowEnd is a crew with commands that take their time to end when they are stopped.
 type slowEnd struct {
 	*crew

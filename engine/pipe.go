@@ -141,7 +141,7 @@ func (d *driver) stage(ctx context.Context) (*batch, error) {
 		if err := d.decide(ctx, b); err != nil {
 			return nil, err
 		}
-		if err := d.conclusion(b); err != nil {
+		if err := d.conclusion(ctx, b); err != nil {
 			return nil, err
 		}
 	}
@@ -168,21 +168,24 @@ func (d *driver) stage(ctx context.Context) (*batch, error) {
 }
 
 // conclusion ends the run in the commit of the visit that was its last.
-func (d *driver) conclusion(b *batch) error {
+func (d *driver) conclusion(ctx context.Context, b *batch) error {
 	end := d.plan.End
-	if len(d.work)+len(b.begin) > 0 || len(b.facts) == 0 || d.breach != nil || d.unready != nil || end == nil {
+	if len(d.work)+len(b.begin) > 0 || len(b.facts) == 0 || d.breach != nil || d.unready != nil || end == nil || d.s.Status().Final() {
 		return nil
 	}
-	if end.Status != protocol.Done && end.Status != protocol.Failed {
+	if end.Status != protocol.Done && end.Status != protocol.Failed && (d.s.Closing == nil || end.Status != protocol.Cancelled) {
 		return nil
 	}
-	last, blocks, err := d.finished(end)
+	x, blocks, last, err := d.ending(end)
 	if err != nil {
 		return err
 	}
 	b.add(d, blocks...)
-	d.done, d.last = true, true
-	return b.draft(d, last.Step, last.Data)
+	d.done, d.last = last, last
+	if err := b.draft(d, x.Step, x.Data); err != nil || last {
+		return err
+	}
+	return d.decide(ctx, b)
 }
 
 // send hands a batch to the writer, which is there from the first one on.
@@ -340,9 +343,15 @@ func (d *driver) late(x cas.Draft) bool {
 	switch x.Data.(type) {
 	case protocol.TimerFired, protocol.Escalated, protocol.Reminded:
 		v, err := d.s.Visit(x.Step)
-		return err == nil && v.Mode != rules.Waits
+		return err == nil && v.Mode != rules.Waits || d.passed(x.Step)
+	case protocol.Usage:
+		return false
+	case protocol.Closing, protocol.CancelAsked, protocol.ClosingSkipped, protocol.Finished, protocol.LimitReached: // decided anew
+		return d.s.Closing != nil
+	case protocol.SuspendedBy:
+		return d.s.Closing != nil && x.Data.(protocol.SuspendedBy).Reason != protocol.ByInterrupt
 	}
-	return false
+	return x.Step != "" && d.passed(x.Step)
 }
 
 // say passes live output to the watcher, after the events before it: those that are not on disk

@@ -85,6 +85,9 @@ func (o oracle) Perform(ctx context.Context, turn protocol.Turn, emit roles.Emit
 	for range r.IntN(4) {
 		items = append(items, r.IntN(3))
 	}
+	if turn.Role.Name == rulestest.Breaks {
+		return protocol.Conclusion{}, &protocol.Failure{ErrorInfo: protocol.ErrorInfo{Code: "bad", Phase: "run", Message: "breaks"}}
+	}
 	if strings.HasPrefix(turn.EdgePrompt, "risky") && r.IntN(3) > 0 {
 		return protocol.Conclusion{}, &protocol.Failure{ErrorInfo: protocol.ErrorInfo{Code: "bad", Phase: "run", Message: "drawn"}}
 	}
@@ -144,7 +147,7 @@ func conclusions(v *api.Run) []string {
 func TestW18CompletionOrderNeverChangesARecord(t *testing.T) {
 	ran := map[protocol.RunStatus]int{}
 	rapid.Check(t, func(rt *rapid.T) {
-		yaml := rulestest.Flow(rt)
+		yaml := rulestest.Closing(rt, rulestest.Flow(rt))
 		p, diags := lang.Load([]byte(yaml), lang.Options{File: "random.yaml"})
 		if p == nil {
 			var codes []string

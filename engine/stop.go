@@ -14,11 +14,13 @@ import (
 func (d *driver) stopIfOver(p rules.Plan) {
 	over := d.breach != nil && d.breach.Limit != rules.LimitSteps ||
 		p.End != nil && (p.End.Status == protocol.Failed || p.End.Status == protocol.Cancelled)
-	if !over {
-		return
+	if c := d.s.Closing; c != nil && c.Skipped {
+		over = true
 	}
-	for _, w := range d.work {
-		d.halt(w, errStopped)
+	for step, w := range d.work {
+		if over || d.passed(step) {
+			d.halt(w, errStopped)
+		}
 	}
 }
 

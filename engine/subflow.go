@@ -212,7 +212,7 @@ func (p subflow) handDown(ctx context.Context, child protocol.RunID, turn protoc
 func (d *driver) movedChildren(ctx context.Context) ([]string, error) {
 	var out []string
 	for v := range d.s.Visits() {
-		if v.Mode != rules.Waits || !isSubflow(d.s, v) {
+		if d.s.Closing != nil || v.Mode != rules.Waits || !isSubflow(d.s, v) {
 			continue
 		}
 		child, err := d.e.State(ctx, childRun(rules.StepKey(d.run, &v.Begun)))

@@ -287,6 +287,9 @@ func (b *viewer) finish(ctx context.Context) error {
 	}
 	v.Workflow, v.Definition = o.Program.Workflow.Name, o.Start.Workflow.String()
 	v.Status, v.Reason, v.Suspended, v.Code, v.Result = s.Status(), s.Reason(), s.SuspendedBy(), s.Code(), text(s.Result())
+	if v.CleanupFailed = s.CleanupFailed(); s.Closes() {
+		v.Closing = s.Closing.Status
+	}
 	v.Usage, v.Timing = s.Totals.Reported, timingOf(s.Times())
 	v.ActiveMS, v.Scripted = s.Totals.Active/1000, s.Totals.Scripted
 	if cost, _ := b.e.Cost(s.Totals); cost != nil {
@@ -373,7 +376,7 @@ func (b *viewer) open(x rules.Visit) {
 	if st == nil || x.Mode == rules.Ended {
 		return
 	}
-	st.Status = b.s.Shown(x.Mode)
+	st.Status = b.s.Shown(x.Mode, x.Begun.Via)
 	if x.Held != nil && st.Status == "running" {
 		st.Held = x.Held.String()
 	}

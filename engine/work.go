@@ -196,9 +196,12 @@ func (d *driver) conclude(ctx context.Context, w *worker, end *outcome) ([]cas.D
 	}
 	role := d.roleOf(v)
 	var failure *protocol.Failure
+	always := v.Begun.Via == protocol.ViaAlways
 	switch {
 	case end.err == nil:
 		return d.completed(w, end, nil)
+	case errors.Is(end.err, protocol.ErrWaiting) && always:
+		failure = errNoOneToAsk
 	case errors.Is(end.err, protocol.ErrWaiting):
 		if v.Mode != rules.Waits && v.Mode != rules.Ready { // ready: what it waits for came before this report
 			return d.parkVisit(w.step, fmt.Sprintf("the performer waits but said not for what: %v", end.err), ""), nil, nil
@@ -210,21 +213,39 @@ func (d *driver) conclude(ctx context.Context, w *worker, end *outcome) ([]cas.D
 	case errors.As(end.err, &failure) && !failure.Suspend:
 	case ctx.Err() != nil || errors.Is(end.err, context.Canceled) || errors.Is(end.err, errStopped):
 		return nil, nil, nil // interrupted, or the run stopped: tried again when it goes on
+	case always:
+		failure = notBegun(end.err)
 	default:
 		return d.parkVisit(w.step, end.err.Error(), protocol.CodeOf(end.err)), nil, nil
 	}
-	failure.Message = strings.ToValidUTF8(failure.Message, "\uFFFD") // it becomes JSON and CBOR
-	failed := protocol.AttemptFailed{Attempt: v.Begun.Attempt, Error: failure.ErrorInfo}
-	if failure.Detail != "" {
-		failed.Error.Message += ": " + failure.Detail
+	now := d.e.now()
+	if at, ok := rules.RetryAt(role.Retry, failure.Class, v.Begun.Attempt, now, rand.Float64()); ok && d.s.MayAwait(v.Begun.Via, now, at) {
+		return []cas.Draft{{Step: w.step, Data: attemptFailed(&v, failure, at)}}, nil, nil
 	}
-	if at, ok := rules.RetryAt(role.Retry, failure.Class, v.Begun.Attempt, d.e.now(), rand.Float64()); ok {
-		failed.RetryAt = at
-		return []cas.Draft{{Step: w.step, Data: failed}}, nil, nil
-	}
-	facts, blocks, err := d.completed(w, end, &failure.ErrorInfo)
+	return d.failed(w, &v, end, failure)
+}
+
+// failed ends a visit that failed and is not tried again.
+func (d *driver) failed(w *worker, v *rules.Visit, end *outcome, f *protocol.Failure) ([]cas.Draft, []cas.Block, error) {
+	failed := attemptFailed(v, f, 0)
+	info := f.ErrorInfo
+	info.Message = clean(info.Message)
+	facts, blocks, err := d.completed(w, end, &info)
 	return append([]cas.Draft{{Step: w.step, Data: failed}}, facts...), blocks, err
 }
+
+// attemptFailed is the event of an attempt that failed, with what differs between machines; retryAt is 0 for never.
+func attemptFailed(v *rules.Visit, f *protocol.Failure, retryAt int64) protocol.AttemptFailed {
+	x := protocol.AttemptFailed{Attempt: v.Begun.Attempt, Error: f.ErrorInfo, RetryAt: retryAt}
+	x.Error.Message = clean(f.Message)
+	if f.Detail != "" {
+		x.Error.Message += ": " + f.Detail
+	}
+	return x
+}
+
+// clean is a text that can become JSON and CBOR.
+func clean(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 
 // parkVisit suspends one visit; the others go on.
 func (d *driver) parkVisit(step, why, code string) []cas.Draft {

@@ -15,6 +15,7 @@ type Workflow struct {
 	Secrets     []string         `cbor:"secrets,omitempty" json:"secrets,omitempty"` // sorted
 	Roles       []Role           `cbor:"roles" json:"roles"`                         // sorted by name; defaults are merged in
 	Edges       []Edge           `cbor:"edges" json:"edges"`                         // in declared order, START edges explicit
+	Always      []string         `cbor:"always,omitempty" json:"always,omitempty"`   // roles outside of the edges, in the order in which they run
 	Outputs     []NamedTemplate  `cbor:"outputs,omitempty" json:"outputs,omitempty"` // sorted by name
 	MCP         []MCPServer      `cbor:"mcp,omitempty" json:"mcp,omitempty"`         // sorted by name
 	Schedule    *Schedule        `cbor:"schedule,omitempty" json:"schedule,omitempty"`

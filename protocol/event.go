@@ -85,6 +85,9 @@ const (
 	EvGroupWaiting     EventType = "group_waiting"
 	EvGroupEntered     EventType = "group_entered"
 	EvGroupLeft        EventType = "group_left"
+	EvClosing          EventType = "closing"
+	EvClosingSkipped   EventType = "closing_skipped"
+	EvCancelAsked      EventType = "cancel_asked"
 )
 
 // Data is the data of one event type: a struct; its EventType method has a value receiver.

@@ -61,6 +61,9 @@ var events = []EventSpec{
 	event[MemoryChanged]("a memory was changed"),
 	event[Forked]("what follows belongs to a fork"),
 	event[CancelledBy]("the run was cancelled"),
+	event[Closing]("the verdict of the run stands, and its always roles run before the last event"),
+	event[CancelAsked]("the run was cancelled while it closes by itself: its always roles go on"),
+	event[ClosingSkipped]("the always roles that have not ended are skipped"),
 	event[Finished]("the run ended"),
 	{Type: EvRedacted, Doc: "reserved: a reader keeps and ignores it"},
 

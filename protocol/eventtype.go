@@ -37,6 +37,9 @@ func (AdmittedTo) EventType() EventType      { return EvAdmitted }
 func (GroupWaiting) EventType() EventType    { return EvGroupWaiting }
 func (GroupEntered) EventType() EventType    { return EvGroupEntered }
 func (GroupLeft) EventType() EventType       { return EvGroupLeft }
+func (Closing) EventType() EventType         { return EvClosing }
+func (CancelAsked) EventType() EventType     { return EvCancelAsked }
+func (ClosingSkipped) EventType() EventType  { return EvClosingSkipped }
 
 // EventType names the type that a CompactionDraft is stored as.
 func (CompactionDraft) EventType() EventType { return EvCompacted }

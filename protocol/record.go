@@ -28,7 +28,7 @@ const RecordVersion = 1
 const Format = 2
 
 // Semantics is the newest version of the firing rules and expressions.
-const Semantics = 2
+const Semantics = 3
 
 // ChunkSize is the size in bytes above which a payload is stored as Chunks, and of each
 // chunk but the last.
@@ -54,11 +54,13 @@ type Start struct {
 // Via says how a visit was reached.
 type Via string
 
-// The ways to reach a visit: by an edge, by an exhausted bound's on_limit, from START.
+// The ways to reach a visit: by an edge, by an exhausted bound's on_limit, from START, as an always role when the
+// run closes.
 const (
-	ViaEdge  Via = "edge"
-	ViaLimit Via = "limit"
-	ViaStart Via = "start"
+	ViaEdge   Via = "edge"
+	ViaLimit  Via = "limit"
+	ViaStart  Via = "start"
+	ViaAlways Via = "always"
 )
 
 // StepStatus is the outcome of a visit.
@@ -87,7 +89,7 @@ type StepRecord struct {
 	Role       string     `cbor:"role" json:"role"`
 	Visit      int        `cbor:"visit" json:"visit"` // 1 + the visit of what it resumes
 	Item       *Item      `cbor:"item" json:"item"`
-	Edge       int        `cbor:"edge" json:"edge"` // index in Workflow.Edges
+	Edge       int        `cbor:"edge" json:"edge"` // index in Workflow.Edges; −1 with ViaAlways
 	Via        Via        `cbor:"via" json:"via"`
 	EdgePrompt string     `cbor:"edgePrompt" json:"edgePrompt"` // ≤ EdgePromptMax; "" in old data
 	Resumes    Link       `cbor:"resumes" json:"resumes"`       // StepRecord or Compaction, or null

@@ -21,6 +21,8 @@ func RunHead(id RunID) string { return "run/" + string(id) }
 //	running ──► waiting ──► running       an answer came, a timer fired
 //	   │  └───► suspended ─► running      interrupt, error, limit, stalled; wf resume
 //	   └──────► done │ failed │ cancelled for good
+//
+// A run with always roles that closes is running, or suspended: what it ends as stands, and is in its state.
 type RunStatus string
 
 // The states of a run.

@@ -19,7 +19,8 @@ type Turn struct {
 	Role       Role   // the pinned definition
 	EdgePrompt string // rendered, cut
 	Item       *ItemValue
-	Inputs     JSON // canonical object
+	Verdict    *Verdict // of an always role: how the run ends; else nil
+	Inputs     JSON     // canonical object
 
 	Question string            // ActAsk, rendered
 	Choices  []Choice          // ActAsk with Role.ChoicesOf: what that gave

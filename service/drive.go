@@ -196,13 +196,27 @@ func (l *Local) Answer(ctx context.Context, run protocol.RunID, x api.Answer) (s
 	return step, nil
 }
 
-// Cancel ends a run; whoever drives it stops.
+// Cancel ends a run; a process that drives it stops. What closes of it goes on here, unless another process drives it.
 func (l *Local) Cancel(ctx context.Context, run protocol.RunID, reason string) error {
-	if err := l.Engine.Cancel(ctx, run, caller(ctx), reason); err != nil {
-		return err
+	return l.cancel(ctx, run, reason, l.Engine.CancelSoon)
+}
+
+// GiveUp cancels a run for a reason that may be found more than once: of one that closes already nothing is skipped.
+func (l *Local) GiveUp(ctx context.Context, run protocol.RunID, reason string) error {
+	return l.cancel(ctx, run, reason, l.Engine.CancelOnce)
+}
+
+func (l *Local) cancel(ctx context.Context, run protocol.RunID, reason string, how func(context.Context, protocol.RunID, string, string) ([]protocol.RunID, error)) error {
+	l.moving.RLock()
+	defer l.moving.RUnlock()
+	closing, err := how(ctx, run, caller(ctx), reason)
+	for _, id := range closing {
+		l.Keeper.Keep(id, engine.DriveOptions{By: caller(ctx)})
 	}
-	l.Note(ctx, l.Store, run)
-	return nil
+	if err == nil {
+		l.Note(ctx, l.Store, run)
+	}
+	return err
 }
 
 // Delete puts a tombstone in the place of a run that has ended.

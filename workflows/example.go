@@ -28,6 +28,7 @@ var Examples = []Example{
 	cooked("timed-approval", "a question with a time, reminders, further people and an end"),
 	cooked("secret-webhook", "a command that gets a secret"),
 	cooked("retry-fallback", "retry with backoff, a second model, a result whatever fails", "retry-fallback.replies.yaml"),
+	cooked("clean-up", "what is started is stopped, however the run ends"),
 	cooked("nightly-check", "a schedule: checks every night"),
 	cooked("push-check", "a webhook: each push to GitHub is checked"),
 	cooked("build-matrix", "a sub-workflow for each target, side by side", "build-one.yaml"),

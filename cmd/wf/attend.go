@@ -144,8 +144,8 @@ func (a *app) tellIdle(ctx context.Context, p *target, u api.Update) error {
 	if err != nil {
 		return err
 	}
-	state := render.State{Status: v.Status, Idle: u.Idle}
-	a.Progress("%s: %s; %s goes on with it", state.Word(), state.Why(), render.ResumeCommand(v.ID, v.Info.Parent, v.Info.ForkedFrom != nil))
+	state := render.State{Status: v.Status, Idle: u.Idle, Closing: v.Closing}
+	a.Progress("%s: %s; %s goes on with it", state.Word(), state.Why(), render.ResumeCommand(v))
 	return nil
 }
 

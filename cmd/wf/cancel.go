@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"wf/api"
 	"wf/hub/queue"
 	"wf/protocol"
 )
@@ -17,6 +18,7 @@ func newCancel(a *app) *cobra.Command {
 		Use:   "cancel RUN",
 		Short: "End a run for good",
 		Long: `End a run for good, with the sub-workflows it has started. A process that drives it stops its commands.
+If the workflow has always roles, they run first; to cancel the run again skips what is left of them.
 What is recorded stays; wf fork goes on from any step.`,
 		Example: `  wf cancel -1
   wf cancel 7K3Q --reason "wrong branch"`,
@@ -36,8 +38,22 @@ func (a *app) cancel(ctx context.Context, p *target, arg, reason string) error {
 	if err != nil {
 		return err
 	}
+	before, err := p.Run(ctx, run, api.Window{Limit: 1})
+	if err != nil {
+		return err
+	}
 	if err := p.Cancel(ctx, run, reason); err != nil {
 		return err
+	}
+	v, err := p.Run(ctx, run, api.Window{Limit: 1})
+	if err != nil {
+		return err
+	}
+	if v.Closing != "" {
+		a.Progress("its always roles run now; to cancel it again skips them")
+		if err := a.follow(ctx, p, run, before.Seq, a.Reporter); err != nil {
+			return err
+		}
 	}
 	return a.tell(ctx, p, run)
 }

@@ -103,7 +103,7 @@ func outcome(v *api.Run) error {
 		return suspended(v)
 	}
 	if stands := render.StateOf(v); stands.Idle != "" {
-		return errRunSuspended.With(render.ResumeCommand(v.ID, v.Info.Parent, v.Info.ForkedFrom != nil)+" goes on with it", "run %s is not over: %s", v.ID, stands.Why())
+		return errRunSuspended.With(render.ResumeCommand(v)+" goes on with it", "run %s is not over: %s", v.ID, stands.Why())
 	}
 	return errRunSuspended.With("wf watch "+string(v.ID)+" follows it", "run %s is not over", v.ID)
 }

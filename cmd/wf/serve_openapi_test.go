@@ -193,6 +193,7 @@ func TestEveryAnswerIsAsItIsDescribed(t *testing.T) {
 	write(t, dir, "turn.yaml", "wf: 1\nname: turn\nnotify: [{name: none, webhook: \"http://127.0.0.1:9/\"}]\nconcurrency: {group: g}\ndefaults: {timeout: 1m}\nroles: {a: {ask: Go?}}\n")
 	write(t, dir, "refuse.yaml", "wf: 1\nname: refuse\nconcurrency: {group: g, on_busy: refuse}\ndefaults: {timeout: 1m}\nroles: {a: {ask: Go?}}\n")
 	write(t, dir, "pair.yaml", "wf: 1\nname: pair\ndefaults: {timeout: 1m}\nroles: {a: {run: \"until [ -e go2 ]; do sleep 0.01; done\", concurrency: h}, b: {run: \"true\", concurrency: h}}\nedges: [{from: START, to: [a, b]}, {from: [a, b], to: END}]\n")
+	write(t, dir, "closes.yaml", "wf: 1\nname: closes\ndefaults: {timeout: 1m}\nroles: {a: {ask: Go?}, fails: {run: exit 7}, holds: {run: \"until [ -e go3 ]; do sleep 0.01; done\"}}\nalways: [fails, holds]\n")
 	s := startServe(t, dir, "--listen", "unix", "--listen", "127.0.0.1:0", "--workflows", dir)
 	c := newContract(s)
 	c.holds("GET", "/healthz", nil, 200, "Health")
@@ -307,6 +308,15 @@ func TestEveryAnswerIsAsItIsDescribed(t *testing.T) {
 	c.holds("GET", "/v1/runs/"+string(pair), nil, 200, "Run")
 	write(t, dir, "go2", "")
 	s.awaitStatus(pair, protocol.Done)
+
+	closes := s.started(map[string]any{"workflow": "closes"})
+	s.awaitStatus(closes, protocol.Waiting)
+	c.holds("POST", "/v1/runs/"+string(closes)+"/cancel", nil, 200, "Accepted")
+	s.await(closes, "in its second always role", func(v *api.Run) bool { return v.Closing == protocol.Cancelled && len(v.CleanupFailed) == 1 })
+	c.holds("GET", "/v1/runs/"+string(closes), nil, 200, "Run")
+	c.holds("GET", "/v1/runs", nil, 200, "Runs")
+	write(t, dir, "go3", "")
+	s.awaitStatus(closes, protocol.Cancelled)
 
 	c.holds("GET", "/v1/runs/"+string(errand)+"/tasks", nil, 200, "TaskList")
 	c.holds("GET", "/v1/runs/"+string(errand)+"/tasks?limit=1", nil, 200, "TaskList")

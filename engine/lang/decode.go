@@ -95,15 +95,15 @@ func (l *loader) decodeEdges(n *yaml.Node) {
 		l.w.Edges = append(l.w.Edges, l.edge(e, i))
 		l.edgeNodes = append(l.edgeNodes, e)
 	}
-	if !started && len(l.roleOrder) > 0 {
-		l.w.Edges = slices.Insert(l.w.Edges, 0, protocol.Edge{From: []string{protocol.NodeStart}, To: []string{l.roleOrder[0]}})
+	if first := l.graphOrder(); !started && len(first) > 0 {
+		l.w.Edges = slices.Insert(l.w.Edges, 0, protocol.Edge{From: []string{protocol.NodeStart}, To: []string{first[0]}})
 		l.edgeNodes = slices.Insert(l.edgeNodes, 0, nil)
 	}
 }
 
 func (l *loader) chain() {
 	from := protocol.NodeStart
-	for _, to := range append(slices.Clone(l.roleOrder), protocol.NodeEnd) {
+	for _, to := range append(l.graphOrder(), protocol.NodeEnd) {
 		l.w.Edges = append(l.w.Edges, protocol.Edge{From: []string{from}, To: []string{to}})
 		l.edgeNodes = append(l.edgeNodes, nil)
 		from = to

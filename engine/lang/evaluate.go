@@ -51,15 +51,20 @@ func (p *Program) EdgePrompt(edge int, s Scope) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("edge %d: prompt: %w", edge, err)
 	}
+	return CutPrompt(text), nil
+}
+
+// CutPrompt is a text as an edge prompt holds it.
+func CutPrompt(text string) string {
 	text = strings.ToValidUTF8(text, "\ufffd")
 	if len(text) <= protocol.EdgePromptMax {
-		return text, nil
+		return text
 	}
 	n := protocol.EdgePromptMax - len(cutMark)
 	for !utf8.RuneStart(text[n]) {
 		n--
 	}
-	return text[:n] + cutMark, nil
+	return text[:n] + cutMark
 }
 
 // edgeEnv is the scope of an edge. A visit that failed may have no output; its edges then

@@ -27,9 +27,10 @@ const memoryBudget = 1_000_000
 type mode int
 
 const (
-	strict   mode = iota // null.field is an error
-	nullSafe             // null.field is null: workflow outputs, which exist however the run ended
-	ofEvent              // nullSafe over the event of a webhook, whose shape its sender chooses
+	strict    mode = iota // null.field is an error
+	nullSafe              // null.field is null: workflow outputs, which exist however the run ended
+	ofEvent               // nullSafe over the event of a webhook, whose shape its sender chooses
+	ofClosing             // nullSafe in always roles, which see how the run ends
 )
 
 // env is the scope as expr sees it. The fields are untyped on purpose: types are the
@@ -44,8 +45,9 @@ type env struct {
 	Edge    edgeEnv `expr:"edge"`
 	Secrets any     `expr:"secrets"`
 	Budget  *budget `expr:"the budget"`
-	// Event has a name that no expression can write: one of a run may have a variable called event.
+	// Event and Run have names that no expression can write: one of a run may have variables called event and run.
 	Event any `expr:"the event"`
+	Run   any `expr:"the run"`
 }
 
 type edgeEnv struct {
@@ -76,6 +78,9 @@ func evalOptions(m mode) []expr.Option {
 	}
 	if m == ofEvent {
 		opts = append(opts, expr.Patch(eventName{}))
+	}
+	if m == ofClosing {
+		opts = append(opts, expr.Patch(runName{}))
 	}
 	return opts
 }

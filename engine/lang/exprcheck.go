@@ -204,6 +204,10 @@ func (x *exprCheck) chain(n ast.Node) {
 		x.fail("WF042", root.At, fmt.Sprintf("%s changes during a run; a role's prompt must not", root.Name), "say it in the prompt of the edge that leads here", nil)
 		return
 	}
+	if x.s.inputs && root.Name == runRoot && len(x.w.Always) > 0 {
+		x.fail("WF042", root.At, "how a run ends stands in no role's prompt", "remove it: an agent under always is told how the run ends by the message that it answers", nil)
+		return
+	}
 	switch root.Name {
 	case "inputs":
 		x.input(ls)
@@ -237,6 +241,12 @@ func (x *exprCheck) chain(n ast.Node) {
 		}
 	case "secrets":
 		x.secret(ls)
+	case runRoot:
+		if _, isInput := x.w.Inputs[runRoot]; !x.s.closing && (isInput || x.roles[runRoot] != nil) {
+			x.unknown(root)
+			return
+		}
+		x.verdict(ls)
 	default:
 		x.unknown(root)
 	}
@@ -300,6 +310,10 @@ func (s *scopeType) resolve(path []string, c *checker) *typ {
 			if in, ok := c.w.Inputs[rest[0]]; ok {
 				t, rest = inputType(in), rest[1:]
 			}
+		}
+	case runRoot:
+		if s.closing {
+			t = verdictType()
 		}
 	case "outputs":
 		if len(rest) > 0 {

@@ -108,6 +108,10 @@ func (x *exprCheck) steps(ls []lint.Step) {
 		x.suggest("WF010", ls[1], fmt.Sprintf("unknown role %q in steps", name), sortedKeys(x.roles), "")
 		return
 	}
+	if x.isAlways(name) && !x.s.closing {
+		x.fail("WF020", ls[1].At, fmt.Sprintf("%s stands under always: nothing of it is known before the run closes", name), "", nil)
+		return
+	}
 	exit := anyT
 	if r, ok := x.w.RoleNamed(name); ok && r.Run != "" {
 		exit = intT

@@ -76,6 +76,7 @@ var proven = map[string]string{
 	"edges.on_limit":                 "TestRules",
 	"edges.for_each":                 "TestRules",
 	"edges.max_parallel":             "TestRules",
+	"always":                         "TestO06aAlwaysRolesRunHoweverARunEnds",
 	"outputs":                        "TestRules",
 }
 

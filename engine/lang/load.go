@@ -98,6 +98,7 @@ func load(src []byte, o Options, fam *family) (*Program, []Diagnostic) {
 	l.graph()
 	l.types()
 	l.groupRules()
+	l.alwaysRules()
 	l.warnings()
 	if HasErrors(l.ds) {
 		return nil, l.ds
@@ -172,6 +173,7 @@ func (l *loader) decode() {
 	l.decodeWebhook(l.root.Get("on").Get("webhook"))
 	l.w.Concurrency = l.concurrency(l.root.Get("concurrency"))
 	l.decodeRoles(l.root.Get("roles"), l.root.Get("defaults"))
+	l.decodeAlways(l.root.Get("always"))
 	l.decodeEdges(l.root.Get("edges"))
 	l.w.Outputs = l.named(l.root.Get("outputs"))
 }

@@ -117,7 +117,11 @@ func compileOne(w *protocol.Workflow) (*Program, error) {
 	}
 	for i := range w.Roles {
 		r := &w.Roles[i]
-		if p.roles[r.Name], err = compileRole(r); err != nil {
+		m := strict
+		if slices.Contains(w.Always, r.Name) {
+			m = ofClosing
+		}
+		if p.roles[r.Name], err = compileRole(r, m); err != nil {
 			return nil, fmt.Errorf("role %s: %w", r.Name, err)
 		}
 	}
@@ -150,15 +154,15 @@ func compileEdge(e *protocol.Edge) (c edgeCode, err error) {
 	return c, err
 }
 
-func compileRole(r *protocol.Role) (*roleCode, error) {
+func compileRole(r *protocol.Role, m mode) (*roleCode, error) {
 	c := &roleCode{texts: map[string]any{}}
 	var err error
-	if c.choices, err = compile(r.ChoicesOf, strict); err != nil {
+	if c.choices, err = compile(r.ChoicesOf, m); err != nil {
 		return nil, fmt.Errorf("choices: %w", err)
 	}
 	c.uses.add(c.choices)
 	for _, t := range r.Templates() {
-		if c.texts[t.Name], err = compileNamed(t, strict); err != nil {
+		if c.texts[t.Name], err = compileNamed(t, m); err != nil {
 			return nil, fmt.Errorf("%s: %w", t.Name, err)
 		}
 		c.uses.add(c.texts[t.Name])
@@ -220,6 +224,19 @@ func DecodeObject(b json.RawMessage) (map[string]any, error) {
 		return nil, fmt.Errorf("%.40q is no object", b)
 	}
 	return m, nil
+}
+
+// Closes reports whether the workflow, or a sub-workflow, has always roles.
+func (p *Program) Closes() bool {
+	if len(p.Workflow.Always) > 0 {
+		return true
+	}
+	for _, child := range p.Children {
+		if child.Closes() {
+			return true
+		}
+	}
+	return false
 }
 
 // HasAgent reports whether a role of the workflow, or of a sub-workflow, is an agent.

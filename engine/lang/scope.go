@@ -17,6 +17,8 @@ type Scope struct {
 	// Item and Index are the element of a fan-out and its place.
 	Item  any
 	Index int
+	// Verdict is how the run ends, in the templates of always roles: status, code, message, outputs.
+	Verdict map[string]any
 	// EdgeVisit counts, from 1, how often this branch takes the edge, this time included.
 	EdgeVisit int
 }
@@ -51,7 +53,15 @@ func (p *Program) env(s *Scope) *env {
 		}
 	}
 	return &env{Inputs: orEmpty(s.Inputs), Output: s.Output, Outputs: orEmpty(s.Outputs), Steps: steps,
-		Item: s.Item, Index: s.Index, Edge: edgeEnv{s.EdgeVisit}, Budget: newBudget()}
+		Item: s.Item, Index: s.Index, Edge: edgeEnv{s.EdgeVisit}, Run: runOf(s.Verdict), Budget: newBudget()}
+}
+
+// runOf is the run as always roles see it.
+func runOf(verdict map[string]any) any {
+	if verdict == nil {
+		return nil
+	}
+	return map[string]any{"verdict": verdict}
 }
 
 // noValues stands for a map that is not there; expressions change none.

@@ -19,6 +19,10 @@ func (l *loader) graph() {
 		return
 	}
 	w, others := l.readable()
+	w = inGraph(w)
+	for i := range others {
+		others[i] = inGraph(others[i])
+	}
 	for _, f := range lint.Check(w, l.enums, others...) {
 		if f.Code == "WF021" && strings.HasPrefix(f.Path, "roles.") && strings.HasSuffix(f.Path, ".prompt") {
 			continue // any step there is WF042
@@ -145,6 +149,7 @@ type scopeType struct {
 	inputs  bool // and nothing else
 	group   bool // of these, in the name of a group
 	event   bool // and nothing else
+	closing bool // run.verdict, and the steps of the whole graph
 }
 
 // types checks every expression of the file (WF010, WF020–WF024, WF040, WF042).
@@ -253,6 +258,10 @@ func (c *checker) scopeOf(e *protocol.Edge) *scopeType {
 // into is what the templates of a role see: the sources of every edge that leads to it.
 func (c *checker) into(role string) *scopeType {
 	s := &scopeType{outputs: map[string]*typ{}}
+	if c.isAlways(role) {
+		s.closing, s.noOut = true, "an always role has no single source"
+		return s
+	}
 	for i := range c.w.Edges {
 		e := &c.w.Edges[i]
 		if !slices.Contains(e.To, role) && e.OnLimit != role {

@@ -26,12 +26,15 @@ func build(w *protocol.Workflow) *Graph {
 		}
 	}
 	for i := range w.Roles {
-		b.node(w.Roles[i].Name)
+		if !slices.Contains(w.Always, w.Roles[i].Name) {
+			b.node(w.Roles[i].Name)
+		}
 	}
 	b.node(protocol.NodeEnd)
 	for i := range w.Edges {
 		b.arcs(i)
 	}
+	b.closing()
 	return b.g
 }
 
@@ -120,6 +123,17 @@ func (b *builder) arcs(i int) {
 			label = "after " + strconv.Itoa(e.Limit)
 		}
 		b.g.Arcs = append(b.g.Arcs, Arc{Edge: i, From: from, To: to, Kind: Limit, Label: label})
+	}
+}
+
+// closing has the always roles follow END: they run however the run ends.
+func (b *builder) closing() {
+	from, label := b.at[protocol.NodeEnd], "always"
+	for i, name := range b.w.Always {
+		if to, ok := b.node(name); ok {
+			b.g.Arcs = append(b.g.Arcs, Arc{Edge: -1 - i, From: from, To: to, Kind: Always, Label: label})
+			from, label = to, ""
+		}
 	}
 }
 

@@ -68,11 +68,12 @@ const (
 	Forward ArcKind = "edge"
 	Limit   ArcKind = "limit"   // to on_limit, when a bound is exhausted
 	Failure ArcKind = "failure" // an on: failure edge
+	Always  ArcKind = "always"  // to the always roles, when a run closes
 )
 
 // Arc is an arrow of the picture.
 type Arc struct {
-	Edge     int // index in the definition
+	Edge     int // index in the definition; below 0 for Always
 	From, To int // indices in Nodes
 	Kind     ArcKind
 	Label    string  // condition, bound, fan-out, shortened; "" is none

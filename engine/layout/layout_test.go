@@ -174,6 +174,22 @@ func half() layout.Overlay {
 	}
 }
 
+// closing has always roles behind its ends.
+var closing = &protocol.Workflow{
+	Name: "closing",
+	Roles: []protocol.Role{
+		role("deploy", protocol.ActRun, func(r *protocol.Role) { r.Run = "./deploy.sh" }),
+		role("report", protocol.ActPrompt),
+		role("unlock", protocol.ActRun, func(r *protocol.Role) { r.Run = "./unlock.sh" }),
+	},
+	Edges: []protocol.Edge{
+		{From: []string{"START"}, To: []string{"deploy"}},
+		{From: []string{"deploy"}, To: []string{"END"}},
+		{From: []string{"deploy"}, To: []string{"FAIL"}, OnFailure: true},
+	},
+	Always: []string{"unlock", "report"},
+}
+
 var pictures = []struct {
 	name string
 	w    *protocol.Workflow
@@ -186,6 +202,8 @@ var pictures = []struct {
 	{"release", everyKind, layout.Overlay{}},
 	{"delivery", delivery, layout.Overlay{}},
 	{"hostile", hostile, layout.Overlay{}},
+	{"closing", closing, layout.Overlay{}},
+	{"closing-run", closing, layout.Overlay{Visits: map[string]int{"deploy": 1, "unlock": 1}, Taken: map[protocol.Way]int{{Edge: 0, To: "deploy"}: 1}, Status: map[string]string{"deploy": "failed", "unlock": "ok"}}},
 }
 
 func golden(t *testing.T, name string, got []byte) {

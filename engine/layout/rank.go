@@ -127,14 +127,14 @@ func labelWidth(s string) int {
 }
 
 // layer gives every node the length of the longest way to it, back arcs turned round, and
-// END the last layer.
+// END the last layer but for the always roles, which follow it.
 func layer(g *Graph) []int {
 	layers := make([]int, len(g.Nodes))
 	waiting := make([]int, len(g.Nodes))
 	out := make([][]int, len(g.Nodes))
 	for _, arc := range g.Arcs {
 		from, to := arc.From, arc.To
-		if from == to {
+		if from == to || arc.Kind == Always {
 			continue
 		}
 		if arc.Back {
@@ -170,5 +170,10 @@ func layer(g *Graph) []int {
 		}
 	}
 	layers[end] = max(1, inner)
+	for _, arc := range g.Arcs {
+		if arc.Kind == Always {
+			layers[arc.To] = layers[arc.From] + 1
+		}
+	}
 	return layers
 }

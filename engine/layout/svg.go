@@ -106,6 +106,9 @@ func (p *pen) arc(a *Arc) {
 // times is how often a run took an arc. Into a join it is what went on behind it.
 func (p *pen) times(a *Arc) int {
 	to := &p.g.Nodes[a.To]
+	if a.Kind == Always {
+		return p.o.Visits[to.Name]
+	}
 	if to.Kind != Join {
 		return p.o.Taken[protocol.Way{Edge: a.Edge, To: to.Name, Limit: a.Kind == Limit}]
 	}

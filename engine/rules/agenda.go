@@ -15,9 +15,31 @@ type agenda struct {
 	steps  map[stepName]*act // activations of the live region
 	open   []*act            // those with a visit that has not ended, ascending n
 	tokens []*act            // those with a token that is not used up, ascending n
-	visits [Ended][]*visit   // by mode, by activation and item; of retries by due time first
-	timers []*visit          // those that wait of which something is due, by its time
-	held   int               // of those that run: kept back by the limits of a provider
+	graph  visitLists
+	always visitLists // of always roles
+}
+
+// visitLists are visits that have not ended.
+type visitLists struct {
+	visits [Ended][]*visit // by mode, by activation and item; of retries by due time first
+	timers []*visit        // those that wait of which something is due, by its time
+	held   int             // of those that run: kept back by the limits of a provider
+}
+
+// of are the lists that a visit is in.
+func (g *agenda) of(v *visit) *visitLists {
+	if v.of.Via == protocol.ViaAlways {
+		return &g.always
+	}
+	return &g.graph
+}
+
+// due are the lists by which the run moves: once it closes nothing of its graph does.
+func (s *State) due() *visitLists {
+	if s.Closing != nil {
+		return &s.agenda.always
+	}
+	return &s.agenda.graph
 }
 
 // stepName is a step without its item.
@@ -27,7 +49,7 @@ type stepName struct {
 }
 
 // moving reports whether a visit runs or is to be performed.
-func (g *agenda) moving() bool {
+func (g *visitLists) moving() bool {
 	return len(g.visits[Runs])+len(g.visits[Ready])+len(g.visits[Retries]) > 0
 }
 
@@ -95,21 +117,22 @@ func (s *State) heldBack(step string, by *protocol.Held) error {
 }
 
 func (s *State) hold(v *visit, by *protocol.Held) {
+	lists := s.agenda.of(v)
 	if v.Held != nil {
-		s.agenda.held--
+		lists.held--
 	}
 	if v.Held = by; by != nil {
-		s.agenda.held++
+		lists.held++
 	}
 }
 
 // Held reports whether of all that runs something is held, and what by, while the rest waits for a slot of a group: nil
 // where something works, or nothing is held.
 func (s *State) Held() *protocol.Held {
-	if s.Stopped || s.agenda.held == 0 || s.working() {
+	if s.Stopped || s.due().held == 0 || s.working() {
 		return nil
 	}
-	for _, v := range s.agenda.visits[Runs] {
+	for _, v := range s.due().visits[Runs] {
 		if v.Held != nil {
 			return v.Held
 		}
@@ -120,7 +143,11 @@ func (s *State) Held() *protocol.Held {
 // working reports whether a visit runs that is neither held nor waits for a slot of a group. None is both: what waits for
 // a slot is not performed.
 func (s *State) working() bool {
-	return len(s.agenda.visits[Runs]) > s.agenda.held+len(s.InLine)
+	lists := s.due()
+	if s.Closing != nil { // always roles are in no group
+		return len(lists.visits[Runs]) > lists.held
+	}
+	return len(lists.visits[Runs]) > lists.held+len(s.InLine)
 }
 
 // list keeps the lists of the visits that have not ended.
@@ -128,7 +155,7 @@ func (s *State) list(v *visit, in bool) {
 	if v.Mode == Ended {
 		return
 	}
-	g := &s.agenda
+	g := s.agenda.of(v)
 	g.visits[v.Mode] = listed(g.visits[v.Mode], v, in, orderOf(v.Mode))
 	if v.Mode == Waits && v.wake() > 0 {
 		g.timers = listed(g.timers, v, in, byDue)
@@ -177,7 +204,7 @@ func (s *State) reindex() {
 				a.left--
 			}
 			if v.Held != nil {
-				s.agenda.held++
+				s.agenda.of(v).held++
 			}
 			s.list(v, true)
 		}

@@ -131,7 +131,17 @@ func (s *State) prune() {
 
 // pruneBut is prune that keeps further activations, by their numbers; without a live one it keeps these alone.
 func (s *State) pruneBut(kept map[int]bool) {
-	if tips := slices.Concat(s.agenda.open, s.agenda.tokens); len(tips) > 0 {
+	tips := slices.Concat(s.agenda.open, s.agenda.tokens)
+	if s.Closing != nil {
+		tips = slices.DeleteFunc(tips, func(a *act) bool {
+			kept[a.N] = kept[a.N] || a.Via == protocol.ViaAlways
+			return a.Via == protocol.ViaAlways
+		})
+		if c := s.Closing.Newest; c > 0 {
+			kept[c] = true
+		}
+	}
+	if len(tips) > 0 {
 		base, between, err := s.region(tips)
 		if err != nil {
 			return // nothing is lost by keeping more

@@ -21,6 +21,12 @@ func (s *State) Asked(d protocol.StepStarted) (out []Decision, err error) {
 		out = append(out, x)
 		return err
 	}
+	if s.Closing != nil {
+		if d.Via == protocol.ViaAlways && !s.Closing.Skipped {
+			return s.nextAlways(), nil
+		}
+		return nil, nil
+	}
 	if a := s.sameFiring(d); a != nil && a.Of > 0 {
 		fan, err := s.fanOf(a)
 		if err != nil {

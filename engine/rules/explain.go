@@ -45,6 +45,9 @@ func (s *State) Explain(step string, d protocol.StepStarted) (*Why, error) {
 	if w.EdgePrompt, err = s.text(d.EdgePrompt); err != nil {
 		return nil, err
 	}
+	if d.Via == protocol.ViaAlways {
+		return w, nil
+	}
 	if d.Edge < 0 || d.Edge >= len(s.prog.Workflow.Edges) {
 		return nil, fmt.Errorf("%s names edge %d: %w", step, d.Edge, protocol.ErrCorrupt)
 	}

@@ -49,7 +49,8 @@ func (s *State) FoldMore(events iter.Seq2[protocol.Entry, error]) error {
 var moves = map[protocol.EventType]bool{protocol.EvRunStarted: true, protocol.EvStepStarted: true, protocol.EvStepCompleted: true,
 	protocol.EvAttemptFailed: true, protocol.EvWaiting: true, protocol.EvAnswered: true, protocol.EvApproval: true, protocol.EvMessage: true, protocol.EvReminded: true, protocol.EvEscalated: true, protocol.EvUsage: true, protocol.EvHeld: true, protocol.EvReleased: true, protocol.EvSuspended: true,
 	protocol.EvQueued: true, protocol.EvAdmitted: true, protocol.EvGroupWaiting: true, protocol.EvGroupEntered: true,
-	protocol.EvCompacted: true, protocol.EvCompactionAsked: true, protocol.EvCancelled: true, protocol.EvLimitChanged: true, protocol.EvForked: true, protocol.EvDone: true}
+	protocol.EvCompacted: true, protocol.EvCompactionAsked: true, protocol.EvCancelled: true, protocol.EvLimitChanged: true, protocol.EvForked: true, protocol.EvDone: true,
+	protocol.EvClosing: true, protocol.EvClosingSkipped: true, protocol.EvCancelAsked: true}
 
 func (s *State) decode(e protocol.Event) (protocol.Data, error) {
 	if !moves[e.Type] {
@@ -85,7 +86,7 @@ func (s *State) Apply(step string, seq protocol.Seq, ts int64, typ protocol.Even
 		s.clock(step, ts, typ, d)
 	}
 	s.Seq, s.TS = seq, max(ts, s.TS)
-	s.Active = !s.Stopped && s.working()
+	s.Active = !s.Stopped && (s.working() || s.Closing != nil && len(s.agenda.always.visits[Retries]) > 0)
 	return nil
 }
 
@@ -106,6 +107,9 @@ func (s *State) move(step string, seq protocol.Seq, ts int64, typ protocol.Event
 		}
 		return nil
 	}
+	if err := s.inClosing(step, d); err != nil {
+		return err
+	}
 	switch d := d.(type) {
 	case protocol.RunStarted:
 		return s.begin(d, ts)
@@ -120,6 +124,9 @@ func (s *State) move(step string, seq protocol.Seq, ts int64, typ protocol.Event
 		}
 		s.Totals.Attempts++
 		v.LastErr, v.LastCode, v.Anew = d.Error.Message, "", true
+		if v.of.Via == protocol.ViaAlways && s.Closing != nil {
+			s.Closing.Last = d.Error
+		}
 		if d.RetryAt > 0 {
 			s.to(v, Retries, d.RetryAt)
 		} else {
@@ -196,6 +203,12 @@ func (s *State) move(step string, seq protocol.Seq, ts int64, typ protocol.Event
 	case protocol.CancelledBy:
 		s.Queue = nil
 		s.stop = stop{Stopped: true, Status: protocol.Cancelled, Detail: d.Reason}
+	case protocol.Closing:
+		return s.closes(d)
+	case protocol.CancelAsked:
+		s.Closing.Asked = true
+	case protocol.ClosingSkipped:
+		s.skip(d)
 	case protocol.LimitChanged:
 		s.Limits = Raised(s.Limits, d)
 	case protocol.Forked:
@@ -278,6 +291,9 @@ func (s *State) stepStarted(step string, seq protocol.Seq, d protocol.StepStarte
 	}
 	if d.Attempt > v.Attempt {
 		v.Size, v.Escalated = 0, 0
+		if a.Via == protocol.ViaAlways && s.Closing != nil {
+			s.Closing.Attempts++
+		}
 	}
 	v.Tools, v.Inject, v.last = d.Tools, d.Inject, seq
 	if err := s.taken(step, d.Messages); err != nil {
@@ -307,6 +323,9 @@ func sameLinks(a, b []protocol.Link) bool {
 
 // activate opens the activation that d begins and takes the tokens it consumes.
 func (s *State) activate(id protocol.StepID, d protocol.StepStarted) (*act, error) {
+	if d.Via == protocol.ViaAlways {
+		return s.activateAlways(id, d)
+	}
 	if d.Edge < 0 || d.Edge >= len(s.prog.Workflow.Edges) {
 		return nil, fmt.Errorf("%s names edge %d, the definition has %d: %w", id, d.Edge, len(s.prog.Workflow.Edges), protocol.ErrCorrupt)
 	}
@@ -409,7 +428,10 @@ func (s *State) stepCompleted(step string, d protocol.StepCompleted) error {
 	if a.Num == s.Nums[a.Role] {
 		s.Fates[a.Role] = v.Status
 	}
-	if !a.open() {
+	switch {
+	case a.Via == protocol.ViaAlways:
+		s.cleaned(v)
+	case !a.open():
 		s.complete(a)
 	}
 	return nil
@@ -420,6 +442,9 @@ func (s *State) stepCompleted(step string, d protocol.StepCompleted) error {
 func (s *State) resume() error {
 	stopped := s.stop.Reason
 	s.stop = stop{}
+	if s.Closing != nil { // nothing of the graph goes on
+		return nil
+	}
 	if stopped == protocol.ByLimit || stopped == protocol.ByError {
 		for _, f := range s.firings() {
 			if f.parked() {
@@ -429,7 +454,7 @@ func (s *State) resume() error {
 			}
 		}
 	}
-	for _, v := range slices.Clone(s.agenda.visits[Parked]) {
+	for _, v := range slices.Clone(s.due().visits[Parked]) {
 		s.to(v, Ready, 0)
 	}
 	for _, a := range slices.Clone(s.agenda.tokens) {

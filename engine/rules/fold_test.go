@@ -34,7 +34,7 @@ func TestAnItemBeyondItsFanOutIsRefused(t *testing.T) {
 // However a journal was cut, doubled or mixed up, folding it ends with a state or an error.
 func mixedUp(t *testing.T, count func(folded bool)) func(*rapid.T) {
 	return func(rt *rapid.T) {
-		p, _ := lang.Load([]byte(rulestest.Flow(rt)), lang.Options{File: "random.yaml"})
+		p, _ := lang.Load([]byte(rulestest.Closing(rt, rulestest.Flow(rt))), lang.Options{File: "random.yaml"})
 		if p == nil {
 			rt.Skip("lint refuses it")
 		}

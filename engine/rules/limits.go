@@ -21,8 +21,11 @@ type Breach struct {
 
 // Breached reports the limit that forbids to go on at now (unix µs), nil where none does; of steps only
 // when more of them wait. cost is what the model calls cost at least, in pico-dollars: what has no price
-// is not counted, since a limit cannot hold what is not known.
+// is not counted, since a limit cannot hold what is not known. Of a run that closes it is a bound of its always roles.
 func (s *State) Breached(now, cost int64, more bool) *Breach {
+	if s.Closing != nil {
+		return s.closingBreach(now)
+	}
 	t, l := &s.Totals, s.Limits
 	active := t.Active
 	if s.Active {

@@ -64,6 +64,10 @@ func (s *State) Plan(most int) (Plan, error) {
 		p.End = &Verdict{Status: s.stop.Status, Reason: s.stop.Reason, Detail: s.stop.Detail}
 		return p, nil
 	}
+	if s.Closing != nil {
+		s.close(&p, most)
+		return p, nil
+	}
 	fs := s.firings()
 	p.Timers = s.timers(most)
 	if f, t, ok := s.toFail(fs); ok {
@@ -130,11 +134,11 @@ func (s *State) toFail(fs []firing) (f firing, t target, ok bool) {
 
 // openVisits adds the visits that run, and those to be performed again.
 func (s *State) openVisits(p *Plan, most int) {
-	for _, v := range s.agenda.visits[Runs] {
+	for _, v := range s.due().visits[Runs] {
 		p.Running = append(p.Running, v.id())
 	}
 	for _, m := range []Mode{Ready, Retries} {
-		for _, v := range s.agenda.visits[m] {
+		for _, v := range s.due().visits[m] {
 			if len(p.Again) == most {
 				return
 			}
@@ -146,7 +150,7 @@ func (s *State) openVisits(p *Plan, most int) {
 // timers are the first waits with a due time.
 func (s *State) timers(most int) []WaitingVisit {
 	var out []WaitingVisit
-	for _, v := range s.agenda.timers {
+	for _, v := range s.due().timers {
 		if len(out) == most {
 			break
 		}
@@ -158,7 +162,7 @@ func (s *State) timers(most int) []WaitingVisit {
 // parkedWhy says what parks visits, and tokens that no edge takes.
 func (s *State) parkedWhy() []string {
 	var why []string
-	for _, v := range s.agenda.visits[Parked] {
+	for _, v := range s.due().visits[Parked] {
 		why = append(why, fmt.Sprintf("%s: %s", v.id(), v.LastErr))
 	}
 	for _, a := range s.agenda.tokens {
@@ -175,7 +179,7 @@ func (s *State) parkedWhy() []string {
 
 // parkedCode is the code of the first visit that was parked with one.
 func (s *State) parkedCode() string {
-	for _, v := range s.agenda.visits[Parked] {
+	for _, v := range s.due().visits[Parked] {
 		if v.LastCode != "" {
 			return v.LastCode
 		}
@@ -288,7 +292,6 @@ func (s *State) verdict(fs []firing, x leftover) *Verdict {
 	if len(ends) == 0 {
 		return &Verdict{Status: protocol.Suspended, Reason: protocol.ByStall, Detail: s.stalled(fs)}
 	}
-	byText := func(a, b protocol.Link) int { return strings.Compare(a.String(), b.String()) }
 	slices.SortFunc(ends, func(a, b firing) int {
 		return cmp.Or(cmp.Compare(a.edge, b.edge), slices.CompareFunc(links(a.sources), links(b.sources), byText))
 	})
@@ -310,6 +313,8 @@ func (s *State) verdict(fs []firing, x leftover) *Verdict {
 	}
 	return v
 }
+
+func byText(a, b protocol.Link) int { return strings.Compare(a.String(), b.String()) }
 
 func links(sources []*act) []protocol.Link {
 	var out []protocol.Link

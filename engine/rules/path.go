@@ -17,7 +17,7 @@ func (s *State) entered(a *act) {
 // Roles are the roles that the run entered, by name: the status of a visit is as Shown says, or how it ended.
 func (s *State) Roles() []protocol.RoleEntered {
 	open := map[string]*visit{}
-	for _, visits := range s.agenda.visits {
+	for _, visits := range slices.Concat(s.agenda.graph.visits[:], s.agenda.always.visits[:]) {
 		for _, v := range visits {
 			if b := open[v.of.Role]; v.of.Num == s.Nums[v.of.Role] && (b == nil || b.Index < v.Index) {
 				open[v.of.Role] = v
@@ -28,7 +28,7 @@ func (s *State) Roles() []protocol.RoleEntered {
 	for _, role := range slices.Sorted(maps.Keys(s.Nums)) {
 		r := protocol.RoleEntered{Role: role, Visits: s.Nums[role], Status: string(s.Fates[role])}
 		if v := open[role]; v != nil {
-			r.Status = s.Shown(v.Mode)
+			r.Status = s.Shown(v.Mode, v.of.Via)
 		}
 		out = append(out, r)
 	}
@@ -55,9 +55,10 @@ func (s *State) Ways() []protocol.WayTaken {
 }
 
 // Shown is the status of a visit that has not ended: running, waiting, retrying or parked. In a run that
-// has stopped nothing runs.
-func (s *State) Shown(m Mode) string {
-	if s.Stopped && (m != Waits || s.Status().Final()) {
+// has stopped nothing runs, nor does the graph of one that closes.
+func (s *State) Shown(m Mode, via protocol.Via) string {
+	over := s.Status().Final() || s.Closing != nil && via != protocol.ViaAlways
+	if over || s.Stopped && m != Waits {
 		return "parked"
 	}
 	return map[Mode]string{Runs: "running", Ready: "running", Waits: "waiting", Retries: "retrying", Parked: "parked"}[m]

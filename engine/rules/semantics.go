@@ -10,9 +10,15 @@ import (
 // again, the n-th goes on with the n-th. Before, all of them went on with the last one.
 const semanticsEqualItems = 2
 
+// semanticsAlways is the version since which a run closes: its always roles run once its verdict stands.
+const semanticsAlways = 3
+
 // SemanticsOf is the version of the rules that a run of w pins: the least that has all the rules
 // w makes use of. So a newer wf gives the runs of other definitions the CIDs they always had.
 func SemanticsOf(w *protocol.Workflow) int {
+	if len(w.Always) > 0 {
+		return semanticsAlways
+	}
 	for i := range w.Edges {
 		e := &w.Edges[i]
 		if e.ForEach == "" {

@@ -49,6 +49,8 @@ type storedState struct {
 	Lead   protocol.Seq                     `cbor:"lead,omitempty"`    // the newest of the events of a group directly behind run_started
 	Queue  *protocol.QueuedFor              `cbor:"queue,omitempty"`   // of a run that waits for a slot of its group
 	InLine map[string]protocol.GroupWaiting `cbor:"in_line,omitempty"` // visits that began, and wait for a slot of the group of their role
+
+	Closing *closing `cbor:"closing,omitempty"` // once the verdict stands of a run that has always roles
 }
 
 // ReadFrom has the state read from another place from now on.
@@ -79,10 +81,10 @@ func (s *State) Status() protocol.RunStatus {
 	if s.Queue != nil {
 		return protocol.Queued
 	}
-	if s.agenda.moving() {
+	if s.due().moving() {
 		return protocol.Running
 	}
-	if len(s.agenda.visits[Waits]) > 0 {
+	if len(s.due().visits[Waits]) > 0 {
 		return protocol.Waiting
 	}
 	return protocol.Running
@@ -90,6 +92,9 @@ func (s *State) Status() protocol.RunStatus {
 
 // Reason says in words why a run is suspended, cancelled or failed; "" otherwise.
 func (s *State) Reason() string {
+	if s.Closing != nil && !s.Stopped {
+		return s.words(s.Closing.Message)
+	}
 	if s.stop.Status == protocol.Failed {
 		f, t, _ := s.toFail(s.firings())
 		return s.failedBy(f, t)
@@ -140,7 +145,7 @@ func (s *State) Waiting() []WaitingVisit {
 		return nil
 	}
 	var out []WaitingVisit
-	for _, v := range s.agenda.visits[Waits] {
+	for _, v := range s.due().visits[Waits] {
 		w := v.waitingFor()
 		w.OnTimeout = s.onTimeout(v)
 		out = append(out, w)

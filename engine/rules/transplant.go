@@ -12,6 +12,7 @@ import (
 // on, and belongs to the edge that leads there now.
 func (s *State) forked(d protocol.Forked) error {
 	s.stop, s.End, s.Queue = stop{}, protocol.Link{}, nil
+	s.reopenGraph()
 	s.Info.Forked = d.Base
 	if d.Models != nil {
 		s.Info.Models = d.Models

@@ -25,7 +25,7 @@ func (s *State) Turn(run protocol.RunID, step string) (protocol.Turn, error) {
 	}
 	t := s.TurnOf(run, v.id(), role)
 	t.Visit, t.Attempt = v.Number, v.Attempt
-	if err := s.wholePrompt(v); err != nil {
+	if err = s.wholePrompt(v); err != nil {
 		return t, err
 	}
 	t.EdgePrompt = v.Prompt.S
@@ -43,6 +43,11 @@ func (s *State) Turn(run protocol.RunID, step string) (protocol.Turn, error) {
 		}
 		t.Fields = lang.FormOrder(source, role.Name)
 	}
+	if v.of.Via == protocol.ViaAlways {
+		if t.Verdict, err = s.Verdict(); err != nil {
+			return t, err
+		}
+	}
 	t.LastUsage, t.Compact = a.sizeBefore(v, s.equalItems()), v.Compact
 	t.Windows, t.Allowed = maps.Clone(s.Windows), maps.Clone(s.Allowed)
 	return t, s.render(&t, a, role)
@@ -50,7 +55,7 @@ func (s *State) Turn(run protocol.RunID, step string) (protocol.Turn, error) {
 
 // render evaluates the templates of the role for this visit.
 func (s *State) render(t *protocol.Turn, a *act, role *protocol.Role) error {
-	sc, err := s.scope(a.Edge, a.inherited(), s.prog.RoleUses(role.Name))
+	sc, err := s.visitScope(a, s.prog.RoleUses(role.Name))
 	if err != nil {
 		return err
 	}
@@ -66,6 +71,18 @@ func (s *State) render(t *protocol.Turn, a *act, role *protocol.Role) error {
 	}
 	t.Question, t.Choices, t.Env, t.Stdin, t.Values, t.Wait = r.Question, r.Choices, r.Env, r.Stdin, r.Values, r.Wait
 	return nil
+}
+
+// visitScope is what the templates of a role see in a visit.
+func (s *State) visitScope(a *act, uses lang.Uses) (lang.Scope, error) {
+	if a.Via != protocol.ViaAlways {
+		return s.scope(a.Edge, a.inherited(), uses)
+	}
+	sc, err := s.scopeOf(ancestry{latest: a.latest}, nil, uses)
+	if err == nil {
+		sc.Verdict, err = s.verdictValue()
+	}
+	return sc, err
 }
 
 // TurnOf is what the turns of all visits of a role share.

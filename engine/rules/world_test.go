@@ -116,6 +116,9 @@ func (w *world) play() *rules.Verdict {
 		p, err := w.s.Next()
 		w.must(err)
 		if p.End != nil {
+			if w.closes(p.End) {
+				continue
+			}
 			w.end(p.End)
 			return p.End
 		}
@@ -141,6 +144,17 @@ func (w *world) play() *rules.Verdict {
 			w.perform(p.Running[i-len(p.Start)-len(p.Again)].String())
 		}
 	}
+}
+
+// closes has a run with always roles close, once.
+func (w *world) closes(v *rules.Verdict) bool {
+	w.t.Helper()
+	ends := v.Status == protocol.Done || v.Status == protocol.Failed
+	if w.s.Closing != nil || !ends || len(w.s.Program().Workflow.Always) == 0 {
+		return false
+	}
+	w.say("", w.s.Closed(v))
+	return true
 }
 
 func (w *world) end(v *rules.Verdict) {

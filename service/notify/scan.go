@@ -39,7 +39,7 @@ func (s *scan) add(run protocol.RunID, e *protocol.Entry) error {
 	case protocol.EvAnswered, protocol.EvTimerFired:
 		s.found = slices.DeleteFunc(s.found, func(c candidate) bool { return c.On == protocol.OnWaiting && c.Step == e.StepName() })
 		return nil
-	case protocol.EvDone, protocol.EvCancelled:
+	case protocol.EvDone, protocol.EvCancelled, protocol.EvClosing:
 		s.found = slices.DeleteFunc(s.found, func(c candidate) bool { return c.On == protocol.OnWaiting })
 	case protocol.EvWaiting, protocol.EvReminded, protocol.EvEscalated, protocol.EvSuspended, protocol.EvLimitReached:
 	default:

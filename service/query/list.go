@@ -104,6 +104,9 @@ func rowOf(h cas.Head, st *rules.State) api.Row {
 		Usage: api.RowUsage{Calls: st.Totals.Calls, Input: st.Totals.Input, Cached: st.Totals.Cached, Output: st.Totals.Output},
 		Head:  h.Link.String(), Seq: h.Seq, Tags: append([]string{}, st.Info.Tags...), RequestID: st.Info.RequestID, Waiting: []api.Waiting{},
 	}
+	if st.Closes() {
+		row.Closing = st.Closing.Status
+	}
 	if p := st.Info.Parent; p != nil {
 		row.Parent = new(string(p.Run) + ":" + p.Step)
 	}

@@ -118,7 +118,7 @@ func (f *fold) add(e *protocol.Entry) error {
 		} else if step == "" {
 			err = f.restAll(at)
 		}
-	case protocol.CancelledBy:
+	case protocol.CancelledBy, protocol.Closing, protocol.ClosingSkipped:
 		err = f.restAll(at)
 	case protocol.Finished:
 		if err = f.restAll(at); err == nil && f.now != nil {

@@ -223,6 +223,12 @@ func (t *Transcript) happened(e *protocol.Entry, step string, d protocol.Data) {
 		t.note(e, true, "%s did not answer (%s); %s goes on", d.From, d.Reason, d.To)
 	case protocol.Forked:
 		t.note(e, false, "forked here")
+	case protocol.Closing:
+		t.note(e, false, "closing: the run ends as %s", d.Status)
+	case protocol.CancelAsked:
+		t.note(e, false, "cancelled by %s while it closes: its always roles go on", d.By)
+	case protocol.ClosingSkipped:
+		t.note(e, true, "what is left of closing is skipped: %s", d.Reason)
 	case protocol.CancelledBy:
 		t.Status = protocol.Cancelled
 		t.note(e, true, "cancelled by %s", d.By)

@@ -130,6 +130,16 @@ func Event(d protocol.Data) string {
 		return "entered the group " + OneLine(d.Group, 60)
 	case protocol.GroupLeft:
 		return "left the group " + OneLine(d.Group, 60)
+	case protocol.Closing:
+		words := "closing: the run ends as " + string(d.Status)
+		if d.By != "" {
+			words += " by " + d.By
+		}
+		return words + Because(OneLine(d.Message.S, 160))
+	case protocol.CancelAsked:
+		return "cancelled by " + cmp.Or(d.By, "someone") + " while it closes: its always roles go on, and to cancel it again skips them" + Because(OneLine(d.Reason, 160))
+	case protocol.ClosingSkipped:
+		return "what is left of closing is skipped (" + d.Code + ")" + Because(OneLine(d.Reason, 160))
 	case protocol.CancelledBy:
 		return "cancelled by " + cmp.Or(d.By, "someone") + Because(d.Reason)
 	case protocol.Finished:

@@ -129,7 +129,7 @@ func (l *live) Notice(n api.Update) {
 		s.tail = ""
 	case protocol.QueuedFor:
 		l.draw(l.row(l.w.Yellow("○"), "", Event(d)+"; Ctrl-C leaves the queue"))
-	case protocol.Reminded, protocol.Escalated, protocol.SuspendedBy, protocol.LimitReached, protocol.ModelFallback, protocol.CancelledBy, protocol.ResumedBy:
+	case protocol.Reminded, protocol.Escalated, protocol.SuspendedBy, protocol.LimitReached, protocol.ModelFallback, protocol.CancelledBy, protocol.ResumedBy, protocol.Closing, protocol.CancelAsked, protocol.ClosingSkipped:
 		l.draw(l.row(l.w.Yellow("!"), n.Step, Event(n.Data)))
 	}
 }

@@ -31,16 +31,18 @@ func Next(v *api.Run) string {
 		}
 		return "wf log " + id + " · wf resume " + id
 	case protocol.Failed, protocol.Cancelled:
-		if n := len(v.Steps); n > 0 {
-			return "wf log " + id + " · wf fork " + id + ":" + v.Steps[n-1].ID
+		for _, s := range slices.Backward(v.Steps) {
+			if s.Via != protocol.ViaAlways {
+				return "wf log " + id + " · wf fork " + id + ":" + s.ID
+			}
 		}
 		return "wf log " + id
 	}
 	if v.Idle == api.Unattended {
-		return ResumeCommand(v.ID, v.Info.Parent, v.Info.ForkedFrom != nil) + " · wf serve · wf cancel " + id
+		return ResumeCommand(v) + " · wf serve · wf cancel " + id
 	}
 	if v.Idle != "" {
-		return ResumeCommand(v.ID, v.Info.Parent, v.Info.ForkedFrom != nil) + " · wf log " + id
+		return ResumeCommand(v) + " · wf log " + id
 	}
 	return "wf watch " + id + " · wf log " + id + " -f"
 }
@@ -102,10 +104,11 @@ func nextAnswer(v *api.Run) string {
 }
 
 // ResumeCommand is the command that goes on with a run that no process drives: a sub-workflow goes on
-// with the run that it is a part of.
-func ResumeCommand(run protocol.RunID, parent *protocol.ParentRun, forked bool) string {
-	if parent != nil && !forked {
-		run = parent.Run
+// with the run that it is a part of, unless it closes.
+func ResumeCommand(v *api.Run) string {
+	run := v.ID
+	if v.Info.Parent != nil && v.Info.ForkedFrom == nil && v.Closing == "" {
+		run = v.Info.Parent.Run
 	}
 	return "wf resume " + string(run)
 }
@@ -143,12 +146,13 @@ func fieldFlags(form string) string {
 
 // A State is the state of a run for people: its status, or why no process drives it.
 type State struct {
-	Status protocol.RunStatus
-	Idle   api.Idle
+	Status  protocol.RunStatus
+	Idle    api.Idle
+	Closing protocol.RunStatus // what it ends as, while its always roles run
 }
 
 // StateOf is the state of a run.
-func StateOf(v *api.Run) State { return State{Status: v.Status, Idle: v.Idle} }
+func StateOf(v *api.Run) State { return State{Status: v.Status, Idle: v.Idle, Closing: v.Closing} }
 
 // Word is the state in a word or two.
 func (s State) Word() string {
@@ -156,6 +160,9 @@ func (s State) Word() string {
 	case api.NotStarted:
 		return "not started"
 	case "", api.Unattended:
+		if s.Closing != "" && s.Status == protocol.Running {
+			return "closing"
+		}
 		return string(s.Status)
 	}
 	return string(s.Idle)
@@ -168,6 +175,9 @@ func (s State) Sign(p Paint) string { return p.sign(s.Word()) }
 func (s State) Why() string {
 	switch s.Idle {
 	case api.Interrupted:
+		if s.Closing != "" {
+			return "it was to end as " + string(s.Closing) + ", and no process drives its always roles: the last one was killed or could not go on"
+		}
 		return "no process drives the run: the last one was killed or could not go on. What is recorded is not lost"
 	case api.NotStarted:
 		return "no process has driven the run yet"

@@ -23,6 +23,7 @@ func (p *Printer) ShowRun(v *api.Run) error {
 		}
 	}
 	row("description", OneLine(v.Info.Description, 100))
+	row("closing", closingWords(v))
 	row("reason", v.Reason)
 	row("state", state.Why())
 	row("queue", Queued(v.Queue))
@@ -55,6 +56,7 @@ func (p *Printer) ShowRun(v *api.Run) error {
 	if err := p.stepTable(v.Steps); err != nil {
 		return err
 	}
+	p.showCleanup(v)
 	for _, w := range v.Waiting {
 		if err := p.showQuestion(w); err != nil {
 			return err
@@ -87,6 +89,7 @@ func (p *Printer) ShowOutcome(v *api.Run) error {
 		}
 	}
 	p.showTail(v)
+	p.showCleanup(v)
 	if err := p.showFields("", v.Outputs); err != nil {
 		return err
 	}
@@ -102,6 +105,25 @@ func (p *Printer) ShowOutcome(v *api.Run) error {
 	return err
 }
 
+// closingWords say what a run that closes ends as.
+func closingWords(v *api.Run) string {
+	if v.Closing == "" {
+		return ""
+	}
+	return "ends as " + string(v.Closing) + " when its always roles have run"
+}
+
+// showCleanup shows the always roles that failed or were skipped.
+func (p *Printer) showCleanup(v *api.Run) {
+	for _, c := range v.CleanupFailed {
+		what, more := c.Role+" did not run", ""
+		if c.Step != "" {
+			what, more = c.Step+" failed", "; wf log "+string(v.ID)+":"+c.Step
+		}
+		fmt.Fprintf(p.Out, "  %s\n", p.Out.Yellow("! "+Visible("cleanup: "+what+Because(OneLine(c.Message, 160))+more)))
+	}
+}
+
 // cutOff warns of an answer without an end: a role without output takes it as it is.
 const cutOff = "was cut off: its answer has as many tokens as it may have. Raise max_tokens in the params of the role"
 
@@ -114,7 +136,7 @@ func (p *Printer) showTail(v *api.Run) {
 		return
 	}
 	for _, s := range slices.Backward(v.Steps) {
-		if s.Status != string(protocol.StepFailed) || s.Text == "" {
+		if s.Status != string(protocol.StepFailed) || s.Text == "" || s.Via == protocol.ViaAlways {
 			continue
 		}
 		lines := strings.Split(Visible(s.Text), "\n")
@@ -136,7 +158,7 @@ func (p *Printer) showAnswer(v *api.Run) error {
 	}
 	for _, s := range slices.Backward(v.Steps) {
 		switch {
-		case s.Action != protocol.ActPrompt || s.Status != string(protocol.StepOK):
+		case s.Via == protocol.ViaAlways, s.Action != protocol.ActPrompt || s.Status != string(protocol.StepOK):
 			continue
 		case !noOutputs(s.Output):
 			return p.showFields("", s.Output)

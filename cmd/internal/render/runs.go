@@ -55,7 +55,7 @@ func (p *Printer) ShowDeletions(d *api.Deletions) error {
 }
 
 // RowState is the state of a run in a list.
-func RowState(r api.Row) State { return State{Status: r.Status, Idle: r.Idle} }
+func RowState(r api.Row) State { return State{Status: r.Status, Idle: r.Idle, Closing: r.Closing} }
 
 // rowNote is what a run waits for, why it stopped, or what goes on with it.
 func rowNote(r api.Row) string {
@@ -68,10 +68,13 @@ func rowNote(r api.Row) string {
 		return "queued; no process waits for its turn: wf resume " + string(r.ID) + " or wf serve"
 	case r.Queue != nil && r.Idle == "":
 		return Queued(r.Queue)
-	case r.Idle != "" && r.Parent != nil:
+	case r.Idle != "" && r.Parent != nil && r.Closing == "":
 		return "a part of " + *r.Parent
 	case r.Idle != "":
 		return "wf resume " + string(r.ID) + " goes on"
+	}
+	if r.Closing != "" {
+		return "ends as " + string(r.Closing) + Because(OneLine(r.Reason, 50))
 	}
 	if len(r.Waiting) == 0 {
 		return OneLine(r.Reason, 60)

@@ -90,6 +90,7 @@ export class State {
   title = "";
   status: Status = "running";
   reason = "";
+  closing: Status | "" = ""; // what the run ends as, while its always roles run
   steps = new Map<string, Step>(); // in order of their start
   taken = new Map<string, number>(); // way → times
   waiting = new Map<string, Question>(); // by step
@@ -134,12 +135,13 @@ export class State {
     this.count++;
     if (n <= known) return;
     this.entered.set(s.role, {visits: n, status: s.status});
+    if (s.via === "always") return; // by no edge
     const key = way(s.edge, s.role, s.via === "limit");
     this.taken.set(key, (this.taken.get(key) ?? 0) + 1);
   }
 
   /** Begins where the server says that a run stands: with some of its steps, and sums over all of them. */
-  begin(at: {seq: number; cid: string; at: number; began: number; title: string; status: Status; reason: string; earlier: number}): void {
+  begin(at: {seq: number; cid: string; at: number; began: number; title: string; status: Status; closing: Status | ""; reason: string; earlier: number}): void {
     Object.assign(this, at);
     this.over = at.status === "done" || at.status === "failed" || at.status === "cancelled";
     this.suspended = at.status === "suspended";
@@ -209,20 +211,34 @@ export class State {
 
   goOn(): void {
     this.suspended = false;
-    if (!this.queued) this.reason = "";
+    if (!this.queued && !this.closing) this.reason = "";
   }
 
   /** A fork goes on from what may have been the end of another run. */
   reopen(): void {
     this.over = false;
+    this.closing = "";
     this.queued = false;
     this.goOn();
   }
 
+  /** What the run ends as stands; its always roles run, and nothing of its graph. */
+  close(status: Status, message: Text): void {
+    this.closing = status;
+    this.suspended = false;
+    this.reason = textOf(message);
+    this.stop();
+  }
+
   end(status: Status, reason: string): void {
     this.over = true;
+    this.closing = "";
     this.status = status;
     this.reason = reason;
+    this.stop();
+  }
+
+  private stop(): void {
     this.waiting.clear();
     for (const s of this.steps.values()) {
       close(s, this.at);
@@ -399,6 +415,10 @@ const folds: Record<string, (r: State, e: Entry, s: Step | undefined) => void> =
 
   forked(r) {
     r.reopen();
+  },
+
+  closing(r, e) {
+    r.close(textOf(e.data["status"]) as Status, e.data["message"] as Text);
   },
 
   cancelled(r, e) {

@@ -153,6 +153,14 @@ export interface Choice {
   primary?: boolean;
 }
 
+/** An always role that failed or was skipped. It changes nothing of what the run concluded. */
+export interface CleanupFailed {
+  role: string;
+  step?: string; // "" where it did not begin.
+  code: string;
+  message: string;
+}
+
 /** wf.code/v1: what a browser is opened with, once. */
 export interface Code {
   schema: "wf.code/v1";
@@ -681,6 +689,7 @@ export interface Run {
   driven?: boolean; // Whether a process drives the run; left out unless it is running or queued, and where that is not known.
   idle?: Idle; // Where driven is false.
   foreign?: boolean; // It came from elsewhere (an archive, a clone, a copy of the store that was put back): it is not driven or answered before wf store adopt on that machine.
+  closing?: Status; // What the run ends as, while its always roles run.
   reason: string;
   suspended_by?: SuspendReason;
   code?: string; // Of the error behind a suspension.
@@ -704,6 +713,7 @@ export interface Run {
   queue?: QueuePlace; // Of a queued run: what it waits behind.
   mend?: Mend; // Of a suspended run whose definition is wrong: how it goes on.
   leftovers?: Array<string>; // Joins of a finished run that still wait, and for which roles.
+  cleanup_failed?: Array<CleanupFailed>; // Always roles that failed or were skipped; what the run concluded stands.
   info: RunInfo;
 }
 
@@ -746,6 +756,7 @@ export interface RunRow {
   driven?: boolean; // Whether a process drives the run; left out unless it is running or queued, and where that is not known.
   idle?: Idle; // Where driven is false.
   foreign?: boolean; // It came from elsewhere, and is not driven before wf store adopt on that machine.
+  closing?: Status; // What the run ends as, while its always roles run.
   reason?: string;
   steps: number;
   started: Time;
@@ -1026,7 +1037,7 @@ export interface Verify {
 }
 
 /** Via says how a visit was reached. */
-export type Via = "edge" | "limit" | "start";
+export type Via = "edge" | "limit" | "start" | "always";
 
 /** What a visit waits for. */
 export type WaitKind = "question" | "choice" | "approval" | "signal" | "timer" | "task";

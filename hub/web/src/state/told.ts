@@ -13,7 +13,7 @@ export function stateOf(v: Run): State {
   s.usage = sums(v.usage);
   s.begin({
     seq: v.seq, cid: v.head, at: Date.parse(v.updated), began: Date.parse(v.started), title: v.info.title,
-    status: v.status, reason: v.reason, earlier: v.earlier ?? 0,
+    status: v.status, closing: v.closing ?? "", reason: v.reason, earlier: v.earlier ?? 0,
   });
   return s;
 }

@@ -48,7 +48,7 @@ export function CancelDialog({run, onClose}: {run: string; onClose: () => void})
       await api.cancel(run, reason.trim());
       tell("cancelled");
     }}>
-      <p>What runs is ended, and the run cannot go on. Its history stays; a fork can go on from any of its steps.</p>
+      <p>What runs is ended, and the run cannot go on. Its always roles run first, if it has any; to cancel it again skips them. Its history stays; a fork can go on from any of its steps.</p>
       <Line label="Reason" value={reason} set={setReason} first />
     </Deed>
   );

@@ -138,7 +138,9 @@ function Head({run, title, act}: {run: Run; title: string; act: (d: Deed) => voi
           {u.calls ? <span title="tokens of the prompts that came from the provider's cache"><b>{share(u.cached, u.input)}</b> cached</span> : null}
           {u.calls && view ? <span><b>{dollars(view.cost_usd)}</b></span> : null}
         </div>
+        {head.closing ? <p class="reason">Closing: its always roles run, then it ends as {statusWord(head.closing)}.</p> : null}
         {reason ? <p class={status === "failed" ? "reason bad" : "reason"}>{headline(reason, 400)}</p> : null}
+        {(now?.cleanup_failed ?? []).map((c) => <p class="reason bad">Cleanup: {c.step ? `${c.step} failed` : `${c.role} did not run`}: {headline(c.message, 200)}</p>)}
       </div>
       {may("run") ? (
         <div class="acts" role="group" aria-label="What to do with the run">
