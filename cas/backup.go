@@ -117,6 +117,9 @@ func Backup(ctx context.Context, s *Store, dir string, o BackupOptions) (r Backu
 	if err := b.s.noteBackup(LastBackup{dir, b.m.At, b.m.Bytes}); err != nil {
 		b.s.warn(fmt.Errorf("the backup is made, and not noted in %s: %w", s.Dir(), err))
 	}
+	if err := b.keepLinks(); err != nil {
+		b.s.warn(fmt.Errorf("the backup is made; the next one takes as long, since %s cannot be written: %w", filepath.Join(s.Dir(), fileLinks), err))
+	}
 	return BackupReport{"wf.backup.report/v1", dir, b.m.At, b.m.Heads.Count, b.m.Packs.Count, b.m.Bytes, b.copied, b.m.Excluded}, nil
 }
 
@@ -167,6 +170,7 @@ type backup struct {
 	of    int64             // bytes that are read, about
 	done  int64
 
+	links keptLinks
 	graph reachGraph
 	packs []backupPack // that were read, from the newest to the oldest
 
@@ -178,16 +182,18 @@ type backup struct {
 
 // backupPack is a pack as it was read.
 type backupPack struct {
-	key    [packKeySize]byte
-	sum    [32]byte // of what is stored under the key
-	stored int      // its length
-	blob   bool
-	taken  bool // a bundle has it, or will
-	blocks []uint32
+	key     [packKeySize]byte
+	sum     [32]byte // of what is stored under the key
+	stored  int      // its length
+	content [32]byte // sum, or that of the blob file
+	blob    bool
+	taken   bool // a bundle has it, or will
+	blocks  []uint32
 }
 
 func (b *backup) write(ctx context.Context) error {
 	b.of = fileSize(b.s)
+	b.links = b.s.readLinks()
 	refs, reflog, top, err := b.view(ctx)
 	if err != nil {
 		return err

@@ -27,9 +27,10 @@ type seenPart []copiedPack
 
 type copiedPack struct {
 	entry
-	sum    [32]byte
-	blocks []glimpse
-	err    error
+	sum     [32]byte
+	content [32]byte
+	blocks  []glimpse
+	err     error
 }
 
 // copyDown copies the packs up to top that are known to be reached when they come.
@@ -72,11 +73,7 @@ func (b *backup) take(p *copiedPack) error {
 	if p.err != nil {
 		return fmt.Errorf("the store is damaged (pack %s: %s); wf verify tells more: %w", packNumber(p.key), oneLine(p.err), protocol.ErrCorrupt)
 	}
-	it := backupPack{key: [packKeySize]byte(p.key), sum: p.sum, stored: len(p.value), blob: p.value[0] == packBlob, blocks: make([]uint32, len(p.blocks))}
-	for i := range p.blocks {
-		it.blocks[i] = b.graph.add(&p.blocks[i])
-	}
-	b.graph.follow()
+	it := backupPack{key: [packKeySize]byte(p.key), sum: p.sum, content: p.content, stored: len(p.value), blob: p.value[0] == packBlob, blocks: b.graph.addAll(p.blocks)}
 	it.taken = b.graph.live(it.blocks)
 	b.packs = append(b.packs, it)
 	b.progress(int64(it.stored))
@@ -142,12 +139,13 @@ func (b *backup) retake(p *backupPack, now *copiedPack) error {
 	if err != nil {
 		return fmt.Errorf("the store is damaged (pack %s: %s); wf verify tells more: %w", packNumber(now.key), oneLine(err), protocol.ErrCorrupt)
 	}
-	p.sum, p.stored, p.taken = now.sum, len(now.value), true
+	p.sum, p.content, p.stored, p.taken = now.sum, now.content, len(now.value), true
+	p.blocks = b.graph.addAll(now.blocks)
 	b.progress(int64(p.stored))
 	return nil
 }
 
-// look unpacks and hashes packs on all processors.
+// look hashes packs on all processors, and unpacks those that are not known.
 func (b *backup) look(part []entry) seenPart {
 	out := make(seenPart, len(part))
 	var next atomic.Int64
@@ -155,10 +153,8 @@ func (b *backup) look(part []entry) seenPart {
 	for range min(runtime.GOMAXPROCS(0), len(part)) {
 		workers.Go(func() {
 			for i := int(next.Add(1)) - 1; i < len(part); i = int(next.Add(1)) - 1 {
-				p := &out[i]
-				p.entry = part[i]
-				p.sum = sha256.Sum256(p.value)
-				p.blocks, p.err = b.glimpses(p.value)
+				out[i] = copiedPack{entry: part[i]}
+				out[i].err = b.lookAt(&out[i])
 			}
 		})
 	}
@@ -166,16 +162,29 @@ func (b *backup) look(part []entry) seenPart {
 	return out
 }
 
-func (b *backup) glimpses(stored []byte) ([]glimpse, error) {
-	us, err := b.s.unpackNamed(stored)
+func (b *backup) lookAt(p *copiedPack) error {
+	p.sum = sha256.Sum256(p.value)
+	p.content = p.sum
+	stored, err := b.s.loaded(p.value)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	out := make([]glimpse, len(us))
+	blob := len(p.value) > 0 && p.value[0] == packBlob
+	if blob {
+		p.content = sha256.Sum256(stored)
+	}
+	if known, ok := b.links.of(p.content); ok && (!blob || len(known) == 1 && known[0].name == briefly(p.value[1:])) {
+		p.blocks = known
+		return nil
+	}
+	us, err := unpack(stored)
+	if err == nil {
+		err = misplaced(p.value, us)
+	}
 	for i := range us {
-		out[i] = glimpseOf(&us[i])
+		p.blocks = append(p.blocks, glimpseOf(&us[i]))
 	}
-	return out, nil
+	return err
 }
 
 // packsDown gives the packs up to top from the newest to the oldest, in parts. The store is held while a part is copied.

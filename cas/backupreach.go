@@ -116,6 +116,16 @@ func (g *reachGraph) add(b *glimpse) uint32 {
 	return id
 }
 
+// addAll takes the blocks of a pack in, and marks what is reached.
+func (g *reachGraph) addAll(blocks []glimpse) []uint32 {
+	ids := make([]uint32, len(blocks))
+	for i := range blocks {
+		ids[i] = g.add(&blocks[i])
+	}
+	g.follow()
+	return ids
+}
+
 // again takes in a block that came before, or another one that begins alike.
 func (g *reachGraph) again(id uint32, b *glimpse) {
 	n := g.nodes[id]
@@ -197,8 +207,11 @@ func (b *backup) wanted(refs, reflog []entry) error {
 	return nil
 }
 
-// damage finds what a head leads to and is missing, with the names of both.
+// damage finds what a head leads to and is missing, with the names of both. It trusts nothing that was kept.
 func (b *backup) damage(ctx context.Context, refs, reflog []entry) error {
+	if err := b.dropLinks(); err != nil {
+		return err
+	}
 	c := &collector{s: b.s, clock: b.m.At, marks: newMarker(), blobs: map[[32]byte]bool{}}
 	if err := c.readAll(ctx, func(_, _ []byte, _ int) {}); err != nil {
 		return err
@@ -217,5 +230,5 @@ func (b *backup) damage(ctx context.Context, refs, reflog []entry) error {
 			return err
 		}
 	}
-	return fmt.Errorf("a block was missing, and is there again; wf verify tells more: %w", protocol.ErrCorrupt)
+	return fmt.Errorf("a block was missed that is there; make the backup again: %w", protocol.ErrCorrupt)
 }

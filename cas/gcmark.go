@@ -179,7 +179,10 @@ func (s *Store) readPacks(part []entry) []readPack {
 			for i := int(next.Add(1)) - 1; i < len(part); i = int(next.Add(1)) - 1 {
 				p := &out[i]
 				p.entry = part[i]
-				us, err := s.unpackNamed(p.value)
+				us, err := s.unpack(p.value)
+				if err == nil {
+					err = misplaced(p.value, us)
+				}
 				p.err = err
 				for j := range us {
 					p.blocks = append(p.blocks, lookAt(&us[j]))
@@ -191,13 +194,12 @@ func (s *Store) readPacks(part []entry) []readPack {
 	return out
 }
 
-// unpackNamed is unpack, and holds a blob file against its name.
-func (s *Store) unpackNamed(stored []byte) ([]unpacked, error) {
-	us, err := s.unpack(stored)
-	if err == nil && stored[0] == packBlob && (len(us) != 1 || !bytes.Equal(us[0].digest[:], stored[1:])) {
-		err = fmt.Errorf("blob file %x holds another block: %w", stored[1:], protocol.ErrCorrupt)
+// misplaced is an error for a blob file with another block than its pack names.
+func misplaced(pack []byte, us []unpacked) error {
+	if pack[0] == packBlob && (len(us) != 1 || !bytes.Equal(us[0].digest[:], pack[1:])) {
+		return fmt.Errorf("blob file %x holds another block: %w", pack[1:], protocol.ErrCorrupt)
 	}
-	return us, err
+	return nil
 }
 
 // mark reads the whole store in slices and finds what is reached.
