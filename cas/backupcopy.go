@@ -177,12 +177,13 @@ func (b *backup) lookAt(p *copiedPack) error {
 		p.blocks = known
 		return nil
 	}
-	us, err := unpack(stored)
+	var digest [32]byte
+	err = eachUnpacked(stored, func(u *unpacked) {
+		digest = u.digest
+		p.blocks = append(p.blocks, glimpseOf(u))
+	})
 	if err == nil {
-		err = misplaced(p.value, us)
-	}
-	for i := range us {
-		p.blocks = append(p.blocks, glimpseOf(&us[i]))
+		err = misplaced(p.value, len(p.blocks), digest)
 	}
 	return err
 }

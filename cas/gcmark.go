@@ -181,7 +181,7 @@ func (s *Store) readPacks(part []entry) []readPack {
 				p.entry = part[i]
 				us, err := s.unpack(p.value)
 				if err == nil {
-					err = misplaced(p.value, us)
+					err = misplaced(p.value, len(us), us[len(us)-1].digest)
 				}
 				p.err = err
 				for j := range us {
@@ -194,9 +194,9 @@ func (s *Store) readPacks(part []entry) []readPack {
 	return out
 }
 
-// misplaced is an error for a blob file with another block than its pack names.
-func misplaced(pack []byte, us []unpacked) error {
-	if pack[0] == packBlob && (len(us) != 1 || !bytes.Equal(us[0].digest[:], pack[1:])) {
+// misplaced is an error for a blob file with other blocks than its pack names: so many, and the last has this digest.
+func misplaced(pack []byte, blocks int, digest [32]byte) error {
+	if pack[0] == packBlob && (blocks != 1 || !bytes.Equal(digest[:], pack[1:])) {
 		return fmt.Errorf("blob file %x holds another block: %w", pack[1:], protocol.ErrCorrupt)
 	}
 	return nil
