@@ -1,6 +1,7 @@
 package cas
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"fmt"
@@ -22,8 +23,11 @@ import (
 //
 // each beside the others. Packs with blocks that something leads to only later are read a second time at the end.
 
-// seenPart is a part of the packs, in the way from one step to the next.
-type seenPart []copiedPack
+// seenPart is a part of the packs, on its way to a bundle.
+type seenPart struct {
+	of    *partOf
+	packs []copiedPack
+}
 
 type copiedPack struct {
 	entry
@@ -41,7 +45,11 @@ func (b *backup) copyDown(ctx context.Context, top []byte) error {
 	}
 	seen := func(yield func(seenPart, error) bool) {
 		for part, err := range parts {
-			if !yield(b.look(part), err) {
+			var seen seenPart
+			if err == nil {
+				seen = b.look(part)
+			}
+			if !yield(seen, err) {
 				return
 			}
 		}
@@ -54,12 +62,12 @@ func (b *backup) copyDown(ctx context.Context, top []byte) error {
 		if err != nil {
 			return err
 		}
-		for i := range part {
-			if err := b.take(&part[i]); err != nil {
+		for i := range part.packs {
+			if err := b.take(&part.packs[i]); err != nil {
 				return err
 			}
 		}
-		if err := b.later(ctx, b.copyTaken(part, b.packs[len(b.packs)-len(part):])); err != nil {
+		if err := b.later(ctx, b.copyTaken(part, b.packs[len(b.packs)-len(part.packs):])); err != nil {
 			return err
 		}
 		b.rest(ctx, begun)
@@ -84,13 +92,14 @@ func (b *backup) take(p *copiedPack) error {
 func (b *backup) copyTaken(part seenPart, packs []backupPack) func() error {
 	packs = slices.Clone(packs) // they are changed meanwhile
 	return func() error {
-		for i := range part {
+		for i := range packs {
 			if packs[i].taken {
-				if err := b.copy(&packs[i], part[i].value); err != nil {
+				if err := b.copy(&packs[i], part.packs[i].value); err != nil {
 					return err
 				}
 			}
 		}
+		part.of.free()
 		return nil
 	}
 }
@@ -110,10 +119,10 @@ func (b *backup) copyLeft(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		packs := make([]backupPack, len(part))
+		packs := make([]backupPack, len(part.all))
 		seen := b.look(part)
-		for i := range part {
-			if err := b.retake(left[i], &seen[i]); err != nil {
+		for i := range seen.packs {
+			if err := b.retake(left[i], &seen.packs[i]); err != nil {
 				return err
 			}
 			packs[i] = *left[i]
@@ -121,7 +130,7 @@ func (b *backup) copyLeft(ctx context.Context) error {
 		if err := b.later(ctx, b.copyTaken(seen, packs)); err != nil {
 			return err
 		}
-		left = left[len(part):]
+		left = left[len(packs):]
 		b.rest(ctx, begun)
 		begun = time.Now()
 	}
@@ -146,20 +155,20 @@ func (b *backup) retake(p *backupPack, now *copiedPack) error {
 }
 
 // look hashes packs on all processors, and unpacks those that are not known.
-func (b *backup) look(part []entry) seenPart {
-	out := make(seenPart, len(part))
+func (b *backup) look(part *partOf) seenPart {
+	out := make([]copiedPack, len(part.all))
 	var next atomic.Int64
 	var workers sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), len(part)) {
+	for range min(runtime.GOMAXPROCS(0), len(out)) {
 		workers.Go(func() {
-			for i := int(next.Add(1)) - 1; i < len(part); i = int(next.Add(1)) - 1 {
-				out[i] = copiedPack{entry: part[i]}
+			for i := int(next.Add(1)) - 1; i < len(out); i = int(next.Add(1)) - 1 {
+				out[i] = copiedPack{entry: part.all[i]}
 				out[i].err = b.lookAt(&out[i])
 			}
 		})
 	}
 	workers.Wait()
-	return out
+	return seenPart{part, out}
 }
 
 func (b *backup) lookAt(p *copiedPack) error {
@@ -189,48 +198,49 @@ func (b *backup) lookAt(p *copiedPack) error {
 }
 
 // packsDown gives the packs up to top from the newest to the oldest, in parts. The store is held while a part is copied.
-func (s *Store) packsDown(ctx context.Context, top []byte) iter.Seq2[[]entry, error] {
-	return func(yield func([]entry, error) bool) {
-		for from, first := top, true; from != nil; first = false {
-			var part []entry
+func (s *Store) packsDown(ctx context.Context, top []byte) iter.Seq2[*partOf, error] {
+	return func(yield func(*partOf, error) bool) {
+		from, first := top, true
+		for from != nil {
+			part := newPart()
 			err := s.view(ctx, func(tx *bolt.Tx) error {
-				var copied partOf
+				part.begin()
 				c := tx.Bucket(bucketBlocks).Cursor()
 				k, v := c.Seek(from)
 				if !first {
 					k, v = c.Prev()
 				}
-				for ; k != nil && copied.more(); k, v = c.Prev() {
-					copied.add(k, v)
+				for ; k != nil && part.more(); k, v = c.Prev() {
+					part.add(k, v)
 				}
-				part = copied.all
 				return nil
 			})
-			if err != nil || len(part) > 0 {
-				if !yield(part, err) || err != nil {
-					return
-				}
+			if err == nil && len(part.all) == 0 {
+				return
 			}
-			if from = nil; len(part) > 0 {
-				from = part[len(part)-1].key
+			if first = false; err == nil {
+				from = bytes.Clone(part.all[len(part.all)-1].key)
+			}
+			if !yield(part, err) || err != nil {
+				return
 			}
 		}
 	}
 }
 
 // copyOut copies the first of some packs out of the store.
-func (s *Store) copyOut(ctx context.Context, packs []*backupPack) (part []entry, err error) {
-	err = s.view(ctx, func(tx *bolt.Tx) error {
-		var copied partOf
-		for all := tx.Bucket(bucketBlocks); len(copied.all) < len(packs) && copied.more(); {
-			key := packs[len(copied.all)].key[:]
+func (s *Store) copyOut(ctx context.Context, packs []*backupPack) (*partOf, error) {
+	part := newPart()
+	err := s.view(ctx, func(tx *bolt.Tx) error {
+		part.begin()
+		for all := tx.Bucket(bucketBlocks); len(part.all) < len(packs) && part.more(); {
+			key := packs[len(part.all)].key[:]
 			v := all.Get(key)
 			if v == nil {
 				return fmt.Errorf("pack %s is gone; wf verify tells more: %w", packNumber(key), protocol.ErrCorrupt)
 			}
-			copied.add(key, v)
+			part.add(key, v)
 		}
-		part = copied.all
 		return nil
 	})
 	return part, err
@@ -240,28 +250,29 @@ func (s *Store) copyOut(ctx context.Context, packs []*backupPack) (part []entry,
 type partOf struct {
 	all   []entry
 	buf   []byte // what the entries are in
-	size  int
 	begun time.Time
 }
 
+// idleParts are those that are not in use.
+var idleParts = sync.Pool{New: func() any { return &partOf{buf: make([]byte, 0, sliceBytes+2*inlineMax)} }}
+
+func newPart() *partOf { return idleParts.Get().(*partOf) }
+
+// free ends the use of the entries.
+func (p *partOf) free() { idleParts.Put(p) }
+
+func (p *partOf) begin() { p.all, p.buf, p.begun = p.all[:0], p.buf[:0], time.Now() }
+
 // more reports whether the store may be held for one more entry.
 func (p *partOf) more() bool {
-	if p.all == nil {
-		p.begun, p.buf = time.Now(), make([]byte, 0, sliceBytes)
-		return true
-	}
-	return p.size < sliceBytes && (len(p.all)%16 != 0 || time.Since(p.begun) < sliceTime)
+	return len(p.buf) < sliceBytes && (len(p.all)%16 != 0 || time.Since(p.begun) < sliceTime || len(p.all) == 0)
 }
 
 func (p *partOf) add(k, v []byte) {
-	if n := len(k) + len(v); cap(p.buf)-len(p.buf) < n {
-		p.buf = make([]byte, 0, max(n, sliceBytes/8))
-	}
 	at := len(p.buf)
 	p.buf = append(append(p.buf, k...), v...)
 	end := at + len(k)
 	p.all = append(p.all, entry{p.buf[at:end:end], p.buf[end:len(p.buf):len(p.buf)]})
-	p.size += len(k) + len(v)
 }
 
 // beside makes what a sequence gives in a goroutine of its own, a part ahead.
