@@ -254,7 +254,10 @@ func appendEntries(out []byte, all []entry) []byte {
 // list writes a list, under the name of its contents.
 func (b *backup) list(data []byte, count int) (BackupList, error) {
 	name := sumName(data)
-	err := errors.Join(b.s.opts.before(OpBackup), files.Replace(filepath.Join(b.dir, dirLists, name), data))
+	err := b.s.opts.before(OpBackup)
+	if err == nil {
+		err = files.Replace(filepath.Join(b.dir, dirLists, name), data)
+	}
 	return BackupList{BackupFile{name, int64(len(data))}, count}, err
 }
 

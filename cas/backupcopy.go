@@ -100,6 +100,9 @@ func (b *backup) copyTaken(part seenPart, packs []backupPack) func() error {
 			}
 		}
 		part.of.free()
+		if b.o.Gentle && b.bundle != nil { // what waits for the disk would hold up others all at once
+			return b.bundle.sync()
+		}
 		return nil
 	}
 }
@@ -154,12 +157,16 @@ func (b *backup) retake(p *backupPack, now *copiedPack) error {
 	return nil
 }
 
-// look hashes packs on all processors, and unpacks those that are not known.
+// look hashes packs, and unpacks those that are not known; on all processors, but for a gentle backup.
 func (b *backup) look(part *partOf) seenPart {
 	out := make([]copiedPack, len(part.all))
 	var next atomic.Int64
 	var workers sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), len(out)) {
+	processors := runtime.GOMAXPROCS(0)
+	if b.o.Gentle {
+		processors = 1
+	}
+	for range min(processors, len(out)) {
 		workers.Go(func() {
 			for i := int(next.Add(1)) - 1; i < len(out); i = int(next.Add(1)) - 1 {
 				out[i] = copiedPack{entry: part.all[i]}

@@ -72,7 +72,7 @@ func (b *backup) later(ctx context.Context, job func() error) error {
 func (b *backup) rest(ctx context.Context, begun time.Time) {
 	if b.o.Gentle {
 		select {
-		case <-time.After(min(time.Since(begun)*gentleRest, time.Second)):
+		case <-time.After(min(time.Since(begun)*gentleRest, 10*time.Second)): // a machine may have slept meanwhile
 		case <-ctx.Done():
 		}
 	}
@@ -101,7 +101,12 @@ type bundle struct {
 	list []byte
 }
 
-func (x *bundle) drop() error { return errors.Join(x.f.Close(), removeIfThere(x.f.Name())) }
+func (x *bundle) sync() error { return errors.Join(x.w.Flush(), x.f.Sync()) }
+
+func (x *bundle) drop() error {
+	_ = x.f.Close() // it may be closed; nothing of it is kept
+	return removeIfThere(x.f.Name())
+}
 
 // add writes a pack to the bundle that is written.
 func (b *backup) add(sum [32]byte, stored []byte) error {
@@ -139,7 +144,7 @@ func (b *backup) flush() error {
 	if x == nil {
 		return nil
 	}
-	if err := errors.Join(x.w.Flush(), x.f.Sync()); err != nil {
+	if err := x.sync(); err != nil {
 		return err
 	}
 	name := hex.EncodeToString(x.sum.Sum(nil))
@@ -147,7 +152,14 @@ func (b *backup) flush() error {
 	if err := files.Replace(path+".list", x.list); err != nil {
 		return err
 	}
-	if err := errors.Join(x.f.Close(), b.s.opts.before(OpBackup), os.Rename(x.f.Name(), path)); err != nil {
+	err := x.f.Close()
+	if err == nil {
+		err = b.s.opts.before(OpBackup)
+	}
+	if err == nil {
+		err = os.Rename(x.f.Name(), path)
+	}
+	if err != nil {
 		return err
 	}
 	b.bundle = nil
@@ -168,7 +180,10 @@ func (b *backup) blob(digest []byte) error {
 	if old, err := os.Lstat(to); err == nil && old.Mode().IsRegular() && old.Size() == int64(len(data)) {
 		return nil
 	}
-	if err := errors.Join(b.s.opts.before(OpBackup), files.MakeDir(filepath.Dir(to))); err != nil {
+	if err := b.s.opts.before(OpBackup); err != nil {
+		return err
+	}
+	if err := files.MakeDir(filepath.Dir(to)); err != nil {
 		return err
 	}
 	b.copied += int64(len(data))
