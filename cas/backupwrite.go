@@ -19,8 +19,8 @@ import (
 // gentleRest is how many times as long as it worked a gentle backup rests.
 const gentleRest = 30
 
-// jobsAhead is how many parts may wait for the goroutine that writes.
-const jobsAhead = 16
+// jobsAhead is how many parts may wait for the goroutine that writes: as much as a bundle has, while the one before it is synced.
+const jobsAhead = 32
 
 // writing runs a function with a goroutine beside it that writes what the function gives to later, in order: of what is in the
 // directory of a backup one goroutine alone changes anything. The first error of either ends both.
