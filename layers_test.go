@@ -32,7 +32,7 @@ var may = map[string][]string{
 	"metrics":   {},
 	"api":       {"protocol"},
 	"cas":       {"files", "protocol"},
-	"roles":     {"roles/workspace", "protocol"},
+	"roles":     {"roles/workspace", "files", "protocol"},
 	"agentkit":  {"roles", "roles/workspace", "files", "protocol"},
 	"engine":    {"roles", "roles/workspace", "cas", "api", "protocol"},
 	"service":   {"files", "engine", "agentkit", "roles", "roles/workspace", "cas", "api", "protocol"},

@@ -21,6 +21,22 @@ type Deleted struct {
 	Held []Holder `json:"held"`
 }
 
+// Deletions are the runs that were deleted: wf.deletions/v1.
+type Deletions struct {
+	Schema string     `json:"schema"`
+	Items  []Deletion `json:"items"`          // the last one first
+	Next   string     `json:"next,omitempty"` // Part.After of those behind these; "" at the end
+}
+
+// Deletion is what is left of a run that was deleted. Nothing of what it was about is kept.
+type Deletion struct {
+	Run protocol.RunID `json:"run"`
+	Seq protocol.Seq   `json:"seq"` // of its newest event
+	By  string         `json:"by"`
+	At  Time           `json:"at"`
+	Why string         `json:"why"`
+}
+
 // Holder has parts of a run that was deleted.
 type Holder struct {
 	What  string `json:"what"`  // fork, or backup

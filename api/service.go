@@ -17,6 +17,7 @@ type Service interface {
 	Archive
 	Tasks
 	Memory
+	Notifications
 }
 
 // Workflows shows what can be started.
@@ -36,6 +37,8 @@ type Runs interface {
 	Run(ctx context.Context, run protocol.RunID, w Window) (*Run, error)
 	// Step is one visit of a run.
 	Step(ctx context.Context, run protocol.RunID, step string) (*RunStep, error)
+	// Deletions lists the runs that were deleted, the last one first.
+	Deletions(ctx context.Context, p Part) (*Deletions, error)
 	// Graph is the picture of a run as SVG: its workflow with the path taken.
 	Graph(ctx context.Context, run protocol.RunID) ([]byte, error)
 	// Messages is what a visit was sent first.

@@ -119,7 +119,7 @@ func TestASecondBackupCopiesWhatIsNew(t *testing.T) {
 
 // Cut off by a kill or a full disk before any of its operations, a backup leaves the one before.
 func TestABackupThatIsCutOffAnywhereLeavesTheOneBefore(t *testing.T) {
-	for n := 1; ; n++ {
+	for n := 1; ; n += cutOff() {
 		s := toBackUp(t)
 		dir := t.TempDir()
 		must(Backup(t.Context(), s, dir, BackupOptions{}))
@@ -160,6 +160,15 @@ func TestABackupThatIsCutOffAnywhereLeavesTheOneBefore(t *testing.T) {
 			}
 		}
 	}
+}
+
+// cutOff is how far apart the operations are at which something is cut off: each one, and with -short, which is for the race
+// detector, to which they are the same, every fourth.
+func cutOff() int {
+	if testing.Short() {
+		return 4
+	}
+	return 1
 }
 
 // Cut off anywhere, a restoring leaves no store, or a whole one.

@@ -97,7 +97,7 @@ func TestARunIsDeletedOnceWhileItIsForkedAndCollected(t *testing.T) {
 
 // What is deleted while a collection works is collected by the next one, whichever of its operations it was.
 func TestADeletionDuringACollectionHolds(t *testing.T) {
-	for n := 1; ; n++ {
+	for n := 1; ; n += cutOff() {
 		s := openSample(t)
 		ctx := t.Context()
 		sampleRun(t, s, "stays", 10)

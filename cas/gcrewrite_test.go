@@ -63,7 +63,7 @@ func everything(t testing.TB, s *Store) map[string]string {
 // Cut off by a kill before any of its operations, a collection leaves a store that holds the same and is sound; and
 // so does one in which the operation fails. The next one is not hindered.
 func TestACollectionThatIsCutOffAnywhereLosesNothing(t *testing.T) {
-	for n := 1; ; n++ {
+	for n := 1; ; n += cutOff() {
 		count, copied := 0, ""
 		broken := errors.New("cut off")
 		s := wasteful(t, Options{})

@@ -199,26 +199,38 @@ func (s *Store) Forks(ctx context.Context, run protocol.RunID) (out []Sharer, er
 	return out, err
 }
 
-// DropLock removes the file of the lock that this process has on a run: of a run that was deleted it is of no use.
-func (s *Store) DropLock(run protocol.RunID) error {
-	return classify(removeIfThere(s.driveLock(run)))
+// Tombstones are those of all runs that were deleted, by run.
+func (s *Store) Tombstones(ctx context.Context) ([]protocol.Tombstone, error) {
+	all, err := s.tombstones(ctx)
+	out := make([]protocol.Tombstone, len(all))
+	for i, t := range all {
+		out[i] = t.Tombstone
+	}
+	return out, err
 }
 
-// Uncollected are the runs that were deleted and whose newest event is still stored: the next collection frees
-// their space.
-func (s *Store) Uncollected(ctx context.Context) (n int, err error) {
+// aTombstone is a tombstone, and whether the newest event of its run is still stored.
+type aTombstone struct {
+	protocol.Tombstone
+	stored bool
+}
+
+// tombstones reads all of them, some at a time: nothing else is kept from the store for long.
+func (s *Store) tombstones(ctx context.Context) (out []aTombstone, err error) {
 	heads, err := s.Heads(ctx, protocol.DeletedHead(""))
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	for part := range slices.Chunk(heads, 64) {
+		var read []aTombstone
 		err := s.view(ctx, func(tx *bolt.Tx) error {
 			lk := s.newLookup(tx)
+			read = read[:0]
 			for _, h := range part {
 				data, err := lk.block(h.Link)
-				var t protocol.Tombstone
+				var t aTombstone
 				if err == nil {
-					err = Decode(data, &t)
+					err = Decode(data, &t.Tombstone)
 				}
 				var l protocol.Link
 				if err == nil {
@@ -227,15 +239,34 @@ func (s *Store) Uncollected(ctx context.Context) (n int, err error) {
 				if err != nil {
 					return fmt.Errorf("%s: %w", h.Name, err)
 				}
-				if n1, ok := nameOf(l); ok && lk.stored(n1.sum) {
-					n++
+				if name, ok := nameOf(l); ok {
+					t.stored = lk.stored(name.sum)
 				}
+				read = append(read, t)
 			}
 			return nil
 		})
 		if err != nil {
-			return n, err
+			return nil, err
+		}
+		out = append(out, read...)
+	}
+	return out, nil
+}
+
+// DropLock removes the file of the lock that this process has on a run: of a run that was deleted it is of no use.
+func (s *Store) DropLock(run protocol.RunID) error {
+	return classify(removeIfThere(s.driveLock(run)))
+}
+
+// Uncollected are the runs that were deleted and whose newest event is still stored: the next collection frees
+// their space.
+func (s *Store) Uncollected(ctx context.Context) (n int, err error) {
+	all, err := s.tombstones(ctx)
+	for _, t := range all {
+		if t.stored {
+			n++
 		}
 	}
-	return n, nil
+	return n, err
 }

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"maps"
 	"strings"
 	"testing"
 
@@ -225,5 +227,37 @@ func TestATombstoneThatIsNoneIsFound(t *testing.T) {
 				t.Errorf("%v", r.Findings)
 			}
 		})
+	}
+}
+
+// Tombstones are read some at a time: all of them, once.
+func TestAllTombstonesAreRead(t *testing.T) {
+	s := openSample(t)
+	ctx := t.Context()
+	kept := must(s.Journal(ctx, "kept"))
+	must(kept.Append(ctx, 1, []Draft{{Data: protocol.ResumedBy{}}}, nil))
+	buried := map[protocol.RunID]bool{}
+	for i := range 129 {
+		run := protocol.RunID(fmt.Sprintf("run%03d", i))
+		j := must(s.Journal(ctx, run))
+		must(j.Append(ctx, int64(i+2), []Draft{{Data: protocol.ResumedBy{}}}, nil))
+		bury(t, s, run)
+		buried[run] = true
+		if n := i + 1; n == 1 || n%64 < 2 || n%64 == 63 { // below, at and beyond a part
+			seen := map[protocol.RunID]bool{}
+			all := must(s.Tombstones(ctx))
+			for _, x := range all {
+				seen[x.Run] = true
+			}
+			if len(all) != n || !maps.Equal(seen, buried) || must(s.Uncollected(ctx)) != n {
+				t.Errorf("of %d runs: %d tombstones of %d runs, %d of them to be collected", n, len(all), len(seen), must(s.Uncollected(ctx)))
+			}
+		}
+	}
+	if _, err := GC(ctx, s, GCOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if n := must(s.Uncollected(ctx)); n != 0 || len(must(s.Tombstones(ctx))) != len(buried) {
+		t.Errorf("after gc: %d to be collected", n)
 	}
 }

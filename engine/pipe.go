@@ -64,9 +64,9 @@ func (p *pipe) last() *batch {
 type batch struct {
 	facts      []cas.Draft // what happened; it stays true when another process writes first
 	factBlocks []cas.Block
-	poked      []string     // what was decided on besides the facts
+	poked      []string      // what was decided on besides the facts
 	replies    []func(error) // to those that wait until it is on disk
-	said       []said       // live output that came between the drafts, for the watcher
+	said       []said        // live output that came between the drafts, for the watcher
 
 	drafts []cas.Draft // the facts, and what follows from them
 	blocks []cas.Block

@@ -40,7 +40,7 @@ var codes = [...]Code{
 	{"method_not_allowed", 405, Mend, describes},
 	{"run_deleted", 410, Mend, "its id stays taken; to do the same again, start it under another request id"},
 
-	{"unknown_artifact", 404, Mend, "GET /v1/runs/{id} names the trees of artifacts of its steps"},
+	{"unknown_artifact", 404, Mend, "GET /v1/runs/{id}/steps/{step}/artifacts lists what a step keeps"},
 	{"file_exists", 409, Mend, "a file is there already; choose another directory, or replace it"},
 	{"future_cursor", 409, Look, "ask again with lastCid, or from 0"},
 	{"head_moved", 409, Again, "ask again"},

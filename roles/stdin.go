@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"wf/files"
 	"wf/protocol"
 	"wf/roles/workspace"
 )
@@ -15,21 +16,22 @@ import (
 // An input is what a command is given to read. It is a file and no pipe: a command that reads none of it
 // fails nothing, and one that starts again reads from the beginning.
 type input struct {
-	turn  string   // path of the file that holds the turn
-	stdin *os.File // that file, or what the role says
-	made  []string // files that were written for it
+	turn  string     // path of the file that holds the turn
+	stdin *os.File   // that file, or what the role says
+	made  []*os.File // that were written for it
 	place *workspace.Place
 }
 
 // openInput writes the turn, and opens what the command reads from its standard input.
 func openInput(turn protocol.Turn, rendered turnJSON) (in *input, err error) {
+	sweepOnce.Do(func() { sweepInputs(os.TempDir()) })
 	in = &input{}
 	defer func() {
 		if err != nil {
 			in.close()
 		}
 	}()
-	own, err := in.put("wf-turn-*.json", rendered.write)
+	own, err := in.put(turnFiles+"*.json", rendered.write)
 	if err != nil {
 		return nil, fmt.Errorf("turn of %s: %w", turn.Step, err)
 	}
@@ -41,7 +43,7 @@ func openInput(turn protocol.Turn, rendered turnJSON) (in *input, err error) {
 		return in, errors.Join(own.Close(), in.find(turn))
 	}
 	text := func(w io.Writer) error { _, err := io.WriteString(w, turn.Stdin.Text); return err }
-	if in.stdin, err = in.put("wf-stdin-*", text); err != nil {
+	if in.stdin, err = in.put(stdinFiles+"*", text); err != nil {
 		err = fmt.Errorf("stdin of %s: %w", turn.Step, err)
 	}
 	return in, errors.Join(own.Close(), err)
@@ -49,12 +51,12 @@ func openInput(turn protocol.Turn, rendered turnJSON) (in *input, err error) {
 
 // put writes a new file that only this user can read, and opens it anew for reading.
 func (in *input) put(pattern string, write func(io.Writer) error) (*os.File, error) {
-	w, err := os.CreateTemp("", pattern)
+	w, err := newInput(pattern)
 	if err != nil {
 		return nil, err
 	}
-	in.made = append(in.made, w.Name())
-	if err := errors.Join(write(w), w.Close()); err != nil {
+	in.made = append(in.made, w)
+	if err := write(w); err != nil {
 		return nil, err
 	}
 	return os.Open(w.Name())
@@ -102,7 +104,8 @@ func (in *input) close() {
 	if in.place != nil {
 		in.place.Close()
 	}
-	for _, name := range in.made {
-		os.Remove(name)
+	for _, f := range in.made {
+		os.Remove(f.Name())
+		_ = files.FreeLock(f) // it is removed
 	}
 }

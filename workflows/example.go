@@ -29,6 +29,7 @@ var Examples = []Example{
 	cooked("secret-webhook", "a command that gets a secret"),
 	cooked("retry-fallback", "retry with backoff, a second model, a result whatever fails", "retry-fallback.replies.yaml"),
 	cooked("nightly-check", "a schedule: checks every night"),
+	cooked("push-check", "a webhook: each push to GitHub is checked"),
 	cooked("build-matrix", "a sub-workflow for each target, side by side", "build-one.yaml"),
 	cooked("intake-form", "a form that a person fills in"),
 	cooked("research", "an agent that works on one question at a time, and a report", "research.replies.yaml"),

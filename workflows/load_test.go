@@ -127,7 +127,7 @@ func TestThePageOfTheCookbookNamesEveryWorkflow(t *testing.T) {
 			t.Errorf("the page runs %s, which is not there", m[2])
 		}
 	}
-	if n := bytes.Count(page, []byte("\n## ")); n != 11 {
-		t.Errorf("the page has %d workflows, want 11", n)
+	if n := bytes.Count(page, []byte("\n## ")); n != 12 {
+		t.Errorf("the page has %d workflows, want 12", n)
 	}
 }

@@ -24,7 +24,7 @@ func newArtifact(a *app) *cobra.Command {
 		Short: "List or fetch the files that a run keeps",
 		Long: `List the files that the roles of a run keep by artifacts:, or fetch them: --to writes them below a directory, --cat
 writes one to stdout. PATH is a file or a directory; without one all are meant. Where several steps keep a file, the
-newest counts when it is fetched.
+newest counts when it is fetched. The files of a sub-workflow belong to the step that began it, and are listed with its run.
 
 What is fetched is proved by its hash, also from a server. A file that is there stays without --force; links are made only
 where they lead to another place in the directory.`,
@@ -114,25 +114,48 @@ func (p *target) artifacts(ctx context.Context, at api.Ref, paths []string) (*re
 	return out, nil
 }
 
-// artifactsOf reads the trees of steps.
+// artifactsOf are the files that steps keep, and the runs of their sub-workflows.
 func (p *target) artifactsOf(ctx context.Context, run protocol.RunID, steps []*api.Step) (*render.Artifacts, error) {
-	out := &render.Artifacts{Schema: render.ArtifactsSchema, Run: run, Artifacts: []render.Artifact{}}
+	list := &keptFiles{p: p, out: &render.Artifacts{Schema: "wf.artifacts/v1", Run: run, Artifacts: []render.Artifact{}}, seen: map[protocol.RunID]bool{run: true}}
+	return list.out, list.add(ctx, "", steps)
+}
+
+// keptFiles gathers the files that a run keeps.
+type keptFiles struct {
+	p    *target
+	out  *render.Artifacts
+	seen map[protocol.RunID]bool
+}
+
+// add reads the trees of steps, those of a sub-workflow where its step stands. child is the run they are of, "" for the
+// one that was asked for.
+func (k *keptFiles) add(ctx context.Context, child protocol.RunID, steps []*api.Step) error {
 	for _, s := range steps {
+		if s.Child != "" && !k.seen[s.Child] {
+			k.seen[s.Child] = true
+			v, err := k.p.Run(ctx, s.Child, api.Window{})
+			if err != nil {
+				return err
+			}
+			if err := k.add(ctx, s.Child, v.Steps); err != nil {
+				return err
+			}
+		}
 		if s.Artifacts == nil {
 			continue
 		}
 		root, err := protocol.ParseLink(*s.Artifacts)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		for it, err := range tree.Walk(p.read(ctx), root) {
+		for it, err := range tree.Walk(k.p.read(ctx), root) {
 			if err != nil {
-				return nil, fmt.Errorf("artifacts of %s: %w", s.ID, err)
+				return fmt.Errorf("artifacts of %s: %w", s.ID, err)
 			}
-			out.Artifacts = append(out.Artifacts, render.Artifact{Step: s.ID, Path: it.Path, Mode: string(it.Mode), Size: it.Size, CID: it.Link.String(), Why: it.Why})
+			k.out.Artifacts = append(k.out.Artifacts, render.Artifact{Run: child, Artifact: api.NewArtifact(s.ID, it)})
 		}
 	}
-	return out, nil
+	return nil
 }
 
 // newest are the files without those that a later step keeps too.

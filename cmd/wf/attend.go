@@ -115,8 +115,11 @@ func (a *app) follow(ctx context.Context, p *target, run protocol.RunID, from pr
 	}
 	rep := reporter(b)
 	defer rep.Close()
+	line := a.watchLine(ctx, p, run)
+	defer line.close()
 	return p.Follow(ctx, run, api.Following{From: from, Until: api.Parked}, a.showing(ctx, p, func(u api.Update) error {
 		rep.Notice(u)
+		line.saw(u)
 		return nil
 	}))
 }

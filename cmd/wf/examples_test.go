@@ -1,12 +1,20 @@
 package main
 
 import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"wf/protocol"
 )
 
 // TestExamples runs the workflows of the directory workflows, as their comments say.
@@ -29,8 +37,34 @@ func TestExamples(t *testing.T) {
 			"exits": runExits,
 			"field": runField,
 			"save":  runSave,
+			"await": runAwait,
+
+			"posted": runPosted,
 		},
 	})
+}
+
+// runPosted sends an event to a webhook at a socket, as GitHub does, and checks the status of the answer, which becomes
+// stdout:  posted STATUS SOCKET NAME FILE KEY
+func runPosted(ts *testscript.TestScript, _ bool, args []string) {
+	body := ts.ReadFile(args[3])
+	there := http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", ts.MkAbs(args[1]))
+	}}}
+	r, err := http.NewRequest("POST", "http://wf"+protocol.WebhookPath+args[2], strings.NewReader(body))
+	ts.Check(err)
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("X-GitHub-Event", "push")
+	r.Header.Set("X-Hub-Signature-256", fmt.Sprintf("sha256=%x", hmacOf(args[4], body)))
+	answer, err := there.Do(r)
+	ts.Check(err)
+	defer answer.Body.Close()
+	said, err := io.ReadAll(answer.Body)
+	ts.Check(err)
+	if got := strconv.Itoa(answer.StatusCode); got != args[0] {
+		ts.Fatalf("the event is answered with %s, want %s: %s", got, args[0], said)
+	}
+	fmt.Fprintf(ts.Stdout(), "%s", said)
 }
 
 // TestEveryWorkflowOfTheCookbookIsRun looks for the script that runs each.

@@ -21,12 +21,14 @@ import (
 
 func newLs(a *app) *cobra.Command {
 	var q api.Query
+	var deleted bool
 	cmd := &cobra.Command{
 		Use:     "ls",
 		Aliases: []string{"list"},
 		Short:   "List the runs, the one that moved last first",
 		Example: `  wf ls
   wf ls --status waiting
+  wf ls --deleted
   wf ls -o json | jq -r '.items[].id'`,
 		Args: takes(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -34,8 +36,19 @@ func newLs(a *app) *cobra.Command {
 			if q.Status != "" && !slices.Contains(complete.Statuses, string(q.Status)) {
 				return usagef("--status %q: want %s", q.Status, strings.Join(complete.Statuses, ", "))
 			}
+			if deleted && (picks(q) || q.All) {
+				return usagef("of runs that were deleted nothing is kept to choose them by: leave the other filters out")
+			}
+			if a.worker != "" && !deleted {
+				return usagef("--worker belongs to --deleted: the runs of all workers are listed")
+			}
 			missing, err := a.NoStoreYet()
 			switch {
+			case deleted:
+				return a.at(ctx, func(t *target) error {
+					list, err := t.Deletions(ctx, api.Part{Limit: q.Limit})
+					return answer(a, list, err, a.ShowDeletions)
+				})
 			case a.hubURL() != "":
 			case err != nil:
 				return err
@@ -52,6 +65,8 @@ func newLs(a *app) *cobra.Command {
 	flags.StringVar(&q.Tag, "tag", "", "only runs with this tag")
 	flags.StringVar(&q.Workflow, "workflow", "", "only runs of this workflow")
 	flags.BoolVar(&q.All, "all", false, "the runs of sub-workflows too")
+	flags.BoolVar(&deleted, "deleted", false, "those that were deleted: by which user, when and why")
+	flags.StringVar(&a.worker, "worker", "", "with --deleted: id of the worker whose runs are meant, at a hub that has several")
 	return cmd
 }
 

@@ -16,6 +16,7 @@ import (
 	"wf/cmd/internal/complete"
 	"wf/cmd/internal/render"
 	"wf/protocol"
+	"wf/service/compose"
 )
 
 // removing is what wf rm is asked for.
@@ -115,6 +116,13 @@ func (a *app) toRemove(ctx context.Context, p *target, args []string, r removing
 	case r.retention && p.here == nil:
 		return nil, usagef("--retention is of this machine: wf serve deletes what has expired there by itself")
 	case r.retention:
+		c, err := a.Config()
+		if err != nil {
+			return nil, err
+		}
+		if c.Retention == nil {
+			a.Progress("no retention: in your config %s, so none is deleted by its age", compose.UserConfig())
+		}
 		expired, err := p.here.Expired(ctx, time.Now())
 		for _, x := range expired {
 			runs = append(runs, x.Run)

@@ -183,14 +183,14 @@ func TestEveryAnswerIsAsItIsDescribed(t *testing.T) {
 	write(t, dir, "replies.yaml", richReplies)
 	write(t, dir, "rich.yaml", rich)
 	write(t, dir, "slow.yaml", "wf: 1\nname: slow\ndefaults: {timeout: 1m}\nlimits: {steps: 1}\nroles: {a: {run: \"true\"}, nap: {wait: 1h}}\n")
-	write(t, dir, "broken.yaml", "wf: 1\nname: broken\ndefaults: {timeout: 1m}\nroles: {a: {run: \"echo x > kept.txt; exit 3\", artifacts: [kept.txt]}}\n")
+	write(t, dir, "broken.yaml", "wf: 1\nname: broken\ndefaults: {timeout: 1m}\nroles: {a: {run: \"echo x > kept.txt; mkfifo kept.pipe; exit 3\", artifacts: ['kept.*']}}\n")
 	write(t, dir, "lost.yaml", "wf: 1\nname: lost\ndefaults: {timeout: 1m}\nroles: {a: {prompt: Hi., model: script/none.yaml}}\n")
 	write(t, dir, "danger.yaml", "wf: 1\nname: danger\ndefaults: {timeout: 1m}\nroles: {a: {prompt: Hi., tools: [write_file: ask], model: script/danger-replies.yaml}}\n")
 	write(t, dir, "danger-replies.yaml", "a#1: [{tool: write_file, args: {path: out.txt, content: x}}, {text: Done.}]\n")
 	write(t, dir, "errand.yaml", "wf: 1\nname: errand\ndefaults: {timeout: 1m}\nlimits: {steps: 4}\nroles: {a: {prompt: Hi., context: task, model: script/errand-replies.yaml}, b: {prompt: Hi., context: task, model: script/errand-replies.yaml}}\nedges: [{from: START, to: a}, {from: a, to: b}, {from: b, to: END}]\n")
 	write(t, dir, "errand-replies.yaml", "a#1: [{tool: task_complete, args: {final_response: Ten., summary: Ten sheep., share: {sheep: 10}}, usage: {input: 9, output: 2}}]\n")
 	write(t, dir, "clock.yaml", "wf: 1\nname: clock\nsecrets: [NOT_SET]\non: {schedule: {cron: \"0 9 29 2 *\", timezone: Europe/Berlin, overlap: skip, catch_up: none}, webhook: {kind: github, secret: NOT_SET}}\nroles: {a: {set: {x: 1}}}\n")
-	write(t, dir, "turn.yaml", "wf: 1\nname: turn\nconcurrency: {group: g}\ndefaults: {timeout: 1m}\nroles: {a: {ask: Go?}}\n")
+	write(t, dir, "turn.yaml", "wf: 1\nname: turn\nnotify: [{name: none, webhook: \"http://127.0.0.1:9/\"}]\nconcurrency: {group: g}\ndefaults: {timeout: 1m}\nroles: {a: {ask: Go?}}\n")
 	write(t, dir, "refuse.yaml", "wf: 1\nname: refuse\nconcurrency: {group: g, on_busy: refuse}\ndefaults: {timeout: 1m}\nroles: {a: {ask: Go?}}\n")
 	write(t, dir, "pair.yaml", "wf: 1\nname: pair\ndefaults: {timeout: 1m}\nroles: {a: {run: \"until [ -e go2 ]; do sleep 0.01; done\", concurrency: h}, b: {run: \"true\", concurrency: h}}\nedges: [{from: START, to: [a, b]}, {from: [a, b], to: END}]\n")
 	s := startServe(t, dir, "--listen", "unix", "--listen", "127.0.0.1:0", "--workflows", dir)
@@ -254,6 +254,8 @@ func TestEveryAnswerIsAsItIsDescribed(t *testing.T) {
 		run := s.started(map[string]any{"workflow": name})
 		s.awaitStatus(run, protocol.Suspended)
 		c.holds("GET", "/v1/runs/"+string(run), nil, 200, "Run")
+		c.holds("GET", "/v1/runs/"+string(run)+"/steps/a%231/artifacts?limit=1", nil, 200, "Artifacts")
+		c.holds("GET", "/v1/runs/"+string(run)+"/steps/a%231/artifacts", nil, 200, "Artifacts")
 	}
 	danger := s.started(map[string]any{"workflow": "danger"})
 	s.awaitStatus(danger, protocol.Waiting)
@@ -291,6 +293,15 @@ func TestEveryAnswerIsAsItIsDescribed(t *testing.T) {
 	c.holds("POST", "/v1/runs", map[string]any{"workflow": "refuse"}, 409, "Error")
 	c.holds("POST", "/v1/runs/"+string(holder)+"/cancel", nil, 200, "Accepted")
 	s.awaitStatus(queued, protocol.Waiting)
+	awaitStore(t, s, func() bool {
+		list := c.get("/v1/notifications", nil)
+		return bytes.Contains(list, []byte(`"error"`)) && bytes.Count(list, []byte(`"msg_`)) >= 2
+	})
+	c.holds("GET", "/v1/notifications", nil, 200, "NotificationList") // which of the two has an error is not said
+	c.holds("GET", "/v1/notifications?limit=1", nil, 200, "NotificationList")
+	c.holds("GET", "/v1/notifications?run="+string(queued), nil, 200, "NotificationList")
+	c.holds("POST", "/v1/notifications/retry", map[string]any{"all": true}, 200, "NotificationsRetried")
+	c.holds("POST", "/v1/notifications/retry", map[string]any{"ids": []string{"msg_none"}}, 404, "Error")
 	pair := s.started(map[string]any{"workflow": "pair"})
 	s.await(pair, "with a step that is queued", func(v *api.Run) bool { return len(v.Steps) == 2 && v.Steps[1].Queue != nil })
 	c.holds("GET", "/v1/runs/"+string(pair), nil, 200, "Run")
@@ -329,16 +340,19 @@ func TestEveryAnswerIsAsItIsDescribed(t *testing.T) {
 	c.holds("DELETE", at+"?dry_run=true", nil, 200, "Deleted")
 	c.holds("DELETE", at+"?why=old", nil, 200, "Deleted") // its forks hold a part of it
 	c.holds("DELETE", at, nil, 410, "Error")
+	c.holds("DELETE", "/v1/runs/"+string(pair), nil, 200, "Deleted")
+	c.holds("GET", "/v1/deletions?limit=1", nil, 200, "Deletions")
+	c.holds("GET", "/v1/deletions?after=none", nil, 400, "Error")
 	c.holds("GET", at, nil, 410, "Error")
 
 	// Described, and served elsewhere or in states that are not made here.
 	elsewhere := map[string]bool{
 		"Runs.unread": true, "Accepted.warnings": true, "Run.leftovers": true, "Run.mend": true, "Run.mend.step": true, "Run.mend.after": true, "StepView.compactions": true, "StepView.corrections": true, "StepView.cut_off": true, "StepView.held": true, "StepView.child": true, "RunRow.agent": true, "RunInfo.parent.run": true, "RunInfo.parent.step": true,
 		"StepView.workspace.git_head": true, "StepView.workspace.dirty": true, "CostRow.goal": true, "Cache.compactions": true, "Cache.min_compacted": true, "Run.foreign": true, "RunRow.foreign": true, "Workflow.waits_for_trust": true,
-		"Task.failed": true, "MemoryItem.run": true, "MemoryItem.step": true, "Waiting.escalated": true,
+		"Task.failed": true, "MemoryItem.run": true, "MemoryItem.step": true, "Waiting.escalated": true, "Notification.reminder": true, "Notification.escalated": true, "Sink.to": true, "Sink.on": true, "Sink.workflows": true,
 	}
 	for _, schema := range []string{"Health", "Info", "Code", "Workflows", "Workflow", "Started", "Accepted", "Runs", "RunRow", "Run", "RunInfo", "StepView", "Waiting", "Choice", "Usage", "Timing", "Failure", "Messages", "Diff", "RunDiff", "Explanation", "Cache", "Verify", "Cost", "CostRow", "Error",
-		"TaskList", "Task", "MemoryScopes", "MemoryScope", "Memories", "MemoryItem", "OneMemory", "Recalled", "Remembered", "MemoriesChanged", "Reindexed"} {
+		"TaskList", "Task", "MemoryScopes", "MemoryScope", "Memories", "MemoryItem", "OneMemory", "Recalled", "Remembered", "MemoriesChanged", "Reindexed", "Artifacts", "Artifact", "NotificationList", "Notification", "Sink", "NotificationsRetried", "Deletions", "Deletion"} {
 		for _, p := range slices.Sorted(maps.Keys(c.schema(schema)["properties"].(map[string]any))) {
 			if name := schema + "." + p; !c.seen[name] && !elsewhere[name] {
 				t.Errorf("%s is described, and no answer has it", name)

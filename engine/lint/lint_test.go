@@ -311,6 +311,12 @@ var cases = []struct {
 		}),
 	},
 	{
+		"choices that an expression gives",
+		with(flow(start, edge("a -> b"), edge("b -> END")), "a", func(r *protocol.Role) { r.ChoicesOf = "steps.b.output.list" }),
+		[]string{"WF021 roles.a.choices"},
+		with(flow(start, edge("a -> b"), edge("b -> END")), "b", func(r *protocol.Role) { r.ChoicesOf = "steps.a.output.list" }),
+	},
+	{
 		"parallel writers",
 		with(with(flow(edge("START -> a b"), edge("a b -> END")), "a", writer), "b", writer),
 		[]string{"WF503 roles.a"},

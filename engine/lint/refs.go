@@ -166,13 +166,17 @@ func expressionRefs(text string) []string {
 
 func (c *check) roleReferences(i int) {
 	r := &c.w.Roles[i]
-	for _, t := range r.Templates() {
-		for _, name := range steps(slices.Concat(TemplateRefs(t.Value), TemplateRefs(t.JSON))) {
+	look := func(part string, refs []string) {
+		for _, name := range steps(refs) {
 			if n, known := c.g.index[name]; known && !c.leads(n, i+1) {
-				c.tooEarly(c.firstEdge(r.Name), "roles."+r.Name+"."+t.Name, name, r.Name)
+				c.tooEarly(c.firstEdge(r.Name), "roles."+r.Name+"."+part, name, r.Name)
 			}
 		}
 	}
+	for _, t := range r.Templates() {
+		look(t.Name, slices.Concat(TemplateRefs(t.Value), TemplateRefs(t.JSON)))
+	}
+	look("choices", expressionRefs(r.ChoicesOf))
 }
 
 func (c *check) tooEarly(at int, path, name, here string) {

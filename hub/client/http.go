@@ -166,6 +166,14 @@ func (a *API) Block(ctx context.Context, l protocol.Link) (raw []byte, err error
 	return raw, err
 }
 
+// segment is a name as a part of a path. A dot or two would be taken for this directory, or the one above.
+func segment(name string) string {
+	if name == "." || name == ".." {
+		return strings.ReplaceAll(name, ".", "%2E")
+	}
+	return url.PathEscape(name)
+}
+
 // Agents and Queue are those of a hub: wf.agents/v1 and wf.queue/v1.
 func (a *API) Agents(ctx context.Context) (raw []byte, err error) {
 	err = a.read(ctx, "/v1/agents", &raw)
@@ -181,19 +189,19 @@ func (a *API) Queue(ctx context.Context) (raw []byte, err error) {
 // CancelJob takes a job out of the queue of a hub: wf.queued/v1. One that a worker has begun is an
 // error with the code job_begun, an unknown one has unknown_job.
 func (a *API) CancelJob(ctx context.Context, id string) (raw []byte, err error) {
-	err = a.post(ctx, "/v1/queue/"+url.PathEscape(id)+"/cancel", nil, &raw)
+	err = a.post(ctx, "/v1/queue/"+segment(id)+"/cancel", nil, &raw)
 	return raw, err
 }
 
 // RetryJob has a job tried again that was given up: wf.queued/v1. Without its content it is an error with the code body_gone.
 func (a *API) RetryJob(ctx context.Context, id string) (raw []byte, err error) {
-	err = a.post(ctx, "/v1/queue/"+url.PathEscape(id)+"/retry", nil, &raw)
+	err = a.post(ctx, "/v1/queue/"+segment(id)+"/retry", nil, &raw)
 	return raw, err
 }
 
 // PurgeJob has a hub forget a job: wf.queued/v1, as it was. It needs the scope admin, as the methods for workers do.
 func (a *API) PurgeJob(ctx context.Context, id string) (raw []byte, err error) {
-	err = a.post(ctx, "/v1/queue/"+url.PathEscape(id)+"/purge", nil, &raw)
+	err = a.post(ctx, "/v1/queue/"+segment(id)+"/purge", nil, &raw)
 	return raw, err
 }
 
@@ -203,13 +211,13 @@ func (a *API) DrainWorker(ctx context.Context, id string, drain bool) (raw []byt
 	if !drain {
 		verb = "/undrain"
 	}
-	err = a.post(ctx, "/v1/agents/"+url.PathEscape(id)+verb, nil, &raw)
+	err = a.post(ctx, "/v1/agents/"+segment(id)+verb, nil, &raw)
 	return raw, err
 }
 
 // ForgetWorker has a hub forget a worker that is gone, and lists the others: wf.agents/v1.
 func (a *API) ForgetWorker(ctx context.Context, id string) (raw []byte, err error) {
-	err = a.post(ctx, "/v1/agents/"+url.PathEscape(id)+"/forget", nil, &raw)
+	err = a.post(ctx, "/v1/agents/"+segment(id)+"/forget", nil, &raw)
 	return raw, err
 }
 
@@ -220,9 +228,9 @@ func (a *API) NewCode(ctx context.Context) (c api.Code, err error) {
 }
 
 func runPath(run protocol.RunID, more ...string) string {
-	p := "/v1/runs/" + url.PathEscape(string(run))
+	p := "/v1/runs/" + segment(string(run))
 	for _, m := range more {
-		p += "/" + url.PathEscape(m)
+		p += "/" + segment(m)
 	}
 	return p
 }

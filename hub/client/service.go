@@ -247,7 +247,7 @@ func (s Service) Delete(ctx context.Context, run protocol.RunID, d api.Delete) (
 	if d.DryRun {
 		dry = "true"
 	}
-	path := withQuery("/v1/runs/"+url.PathEscape(string(run)), given("why", d.Why, "dry_run", dry))
+	path := withQuery("/v1/runs/"+segment(string(run)), given("why", d.Why, "dry_run", dry))
 	out := new(api.Deleted)
 	if _, err := s.API.call(ctx, http.MethodDelete, path, nil, nil, out); err != nil {
 		return nil, err

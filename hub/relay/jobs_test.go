@@ -233,8 +233,10 @@ func TestAQueuedJobIsCancelled(t *testing.T) {
 	if _, err := h.api.CancelJob(t.Context(), "job2"); !errors.Is(err, queue.ErrBegun) || !strings.Contains(err.Error(), "R-job2") {
 		t.Errorf("a job that is a run: %v", err)
 	}
-	if _, err := h.api.CancelJob(t.Context(), "nobody"); !errors.Is(err, queue.ErrUnknownJob) {
-		t.Errorf("an unknown job: %v", err)
+	for _, unknown := range []string{"nobody", ".", "..", "../runs/R-job2"} {
+		if _, err := h.api.CancelJob(t.Context(), unknown); !errors.Is(err, queue.ErrUnknownJob) {
+			t.Errorf("job %s: %v", unknown, err)
+		}
 	}
 }
 

@@ -60,6 +60,9 @@ var routes = []route{
 	{"GET /v1/memories/{rest...}", guard.Read, its, (*Hub).ofWorker},
 	{"POST /v1/memories/recall", guard.Read, its, (*Hub).ofWorker},
 	{"POST /v1/memories/{rest...}", guard.Run, its, (*Hub).ofWorker},
+	{"GET /v1/notifications", guard.Read, its, (*Hub).ofWorker},
+	{"POST /v1/notifications/retry", guard.Admin, its, (*Hub).ofWorker},
+	{"GET /v1/deletions", guard.Read, its, (*Hub).ofWorker},
 	{"GET /v1/blocks/{cid}", guard.Read, its, (*Hub).block},
 	{"GET /v1/replay", guard.Read, its, (*Hub).replay},
 }

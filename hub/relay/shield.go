@@ -11,6 +11,7 @@ import (
 
 	"wf/hub/queue"
 	"wf/hub/reply"
+	"wf/hub/server"
 	"wf/protocol"
 )
 
@@ -23,6 +24,7 @@ var policies = map[string]string{
 	"application/json":              sandboxed,
 	"application/x-ndjson":          sandboxed,
 	"application/vnd.ipld.car":      sandboxed,
+	server.MediaFile:                sandboxed,
 	"application/vnd.ipld.dag-cbor": sandboxed,
 	"application/vnd.ipld.raw":      sandboxed,
 	"text/event-stream":             sandboxed,
@@ -84,10 +86,24 @@ func (s *shield) WriteHeader(status int) {
 		own.Set("ETag", tag)
 		own.Set("Cache-Control", "private, no-cache")
 	}
+	if media == server.MediaFile {
+		own.Set("Content-Disposition", "attachment")
+		own.Set("Accept-Ranges", "bytes")
+		if at, ok := rangeOf(s.said.Get("Content-Range")); ok && status == http.StatusPartialContent {
+			own.Set("Content-Range", at)
+		}
+	}
 	if media == "text/event-stream" {
 		own.Set("X-Accel-Buffering", "no") // of proxies before the hub
 	}
 	s.to.WriteHeader(status)
+}
+
+// rangeOf reads which bytes of how many an answer has.
+func rangeOf(text string) (string, bool) {
+	var first, last, size uint64
+	n, err := fmt.Sscanf(text, "bytes %d-%d/%d", &first, &last, &size)
+	return fmt.Sprintf("bytes %d-%d/%d", first, last, size), n == 3 && err == nil
 }
 
 // mediaOf is the type of a worker's answer with its policy, "" for one without a body. What is no

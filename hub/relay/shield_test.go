@@ -36,7 +36,7 @@ func TestAWorkerSaysNothingToTheBrowser(t *testing.T) {
 			"Cross-Origin-Resource-Policy": "cross-origin", "Cross-Origin-Opener-Policy": "unsafe-none", "Referrer-Policy": "unsafe-url",
 			"Set-Cookie": "a=b", "Access-Control-Allow-Origin": "*", "Link": "</v1/blocks/x>; rel=preload", "Refresh": "0; url=https://evil.example",
 			"Clear-Site-Data": `"*"`, "Service-Worker-Allowed": "/", "Location": "https://evil.example", "Cache-Control": "public, max-age=9", "Trailer": "X-Late",
-			"Www-Authenticate": "Basic", "Strict-Transport-Security": "max-age=0", "Alt-Svc": `h3="evil.example:443"`, "X-Late": "x",
+			"Content-Disposition": `inline; filename="evil.html"`, "Accept-Ranges": "pages", "Content-Range": "bytes 1-2/9; evil", "Www-Authenticate": "Basic", "Strict-Transport-Security": "max-age=0", "Alt-Svc": `h3="evil.example:443"`, "X-Late": "x",
 		} {
 			w.Header().Set(name, value)
 		}
@@ -60,6 +60,8 @@ func TestAWorkerSaysNothingToTheBrowser(t *testing.T) {
 		{"application/json", "", 404, 404, "default-src 'none'; frame-ancestors 'none'; sandbox"},
 		{"application/vnd.ipld.raw", "", 200, 200, "default-src 'none'; frame-ancestors 'none'; sandbox"},
 		{"image/svg+xml", "", 200, 200, "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; sandbox"},
+		{"application/octet-stream", "", 200, 200, "default-src 'none'; frame-ancestors 'none'; sandbox"},
+		{"application/octet-stream", "", 206, 206, "default-src 'none'; frame-ancestors 'none'; sandbox"},
 		{"text/html", "", 200, 502, "default-src 'none'; frame-ancestors 'none'; sandbox"},
 		{"text/html; charset=utf-8", "", 404, 502, "default-src 'none'; frame-ancestors 'none'; sandbox"},
 		{"application/xhtml+xml", "", 200, 502, "default-src 'none'; frame-ancestors 'none'; sandbox"},
@@ -79,6 +81,13 @@ func TestAWorkerSaysNothingToTheBrowser(t *testing.T) {
 			"Cache-Control": {"no-store"}, "Content-Type": {"application/json"}}
 		if test.want != 502 {
 			want.Set("Content-Type", test.media)
+		}
+		if test.media == "application/octet-stream" { // a file of a run is saved, and not shown
+			want.Set("Content-Disposition", "attachment")
+			want.Set("Accept-Ranges", "bytes")
+		}
+		if test.status == 206 {
+			want.Set("Content-Range", "bytes 1-2/9")
 		}
 		res.Header.Del("Date")
 		res.Header.Del("Content-Length")

@@ -55,6 +55,10 @@ type patient struct {
 	begun    bool
 }
 
+// Header and WriteHeader are those of the answer, for http.ServeContent.
+func (p *patient) Header() http.Header    { return p.to.Header() }
+func (p *patient) WriteHeader(status int) { p.to.WriteHeader(status) }
+
 func (p *patient) Write(b []byte) (int, error) {
 	if !p.begun {
 		p.begun = true

@@ -26,6 +26,7 @@ type shop struct {
 	seq   protocol.Seq
 
 	blocks map[protocol.Link][]byte // beside blockCID
+	keeps  *api.CID                 // the tree of the files of every step
 	moving bool                     // whether R may change without an event
 	takes  func(io.Reader) error    // imports archives; nil counts their bytes
 }
@@ -50,7 +51,7 @@ func (s *shop) Run(_ context.Context, r protocol.RunID, w api.Window) (*api.Run,
 }
 
 func (s *shop) Step(_ context.Context, r protocol.RunID, step string) (*api.RunStep, error) {
-	return &api.RunStep{Run: r, Step: &api.Step{ID: step}}, s.note("step %s %s", r, step)
+	return &api.RunStep{Run: r, Step: &api.Step{ID: step, Artifacts: s.keeps}}, s.note("step %s %s", r, step)
 }
 
 func (s *shop) driving() api.Driving {
@@ -167,6 +168,16 @@ func (s *shop) Reindex(_ context.Context, r api.Reindex, _ func(int, int)) (*api
 	return &api.Reindexed{}, s.note("reindex %s with %s", r.Scope, r.Model)
 }
 
+func (s *shop) Notifications(_ context.Context, q api.NotificationQuery) (*api.NotificationList, error) {
+	return &api.NotificationList{}, s.note("notifications %+v", q)
+}
+func (s *shop) RetryNotifications(_ context.Context, r api.RetryNotifications) (*api.NotificationsRetried, error) {
+	return &api.NotificationsRetried{}, s.note("retry %+v", r)
+}
+func (s *shop) Deletions(_ context.Context, p api.Part) (*api.Deletions, error) {
+	return &api.Deletions{}, s.note("deletions %+v", p)
+}
+
 // The feed of a shop: a run R, whose head moves with seq.
 func (s *shop) After(context.Context, protocol.RunID, protocol.Seq) iter.Seq2[protocol.Entry, error] {
 	return func(func(protocol.Entry, error) bool) {}
@@ -244,6 +255,9 @@ func TestRequestsReachTheBackendAndNothingElseDoes(t *testing.T) {
 		{"messages of an item", "GET", "/v1/runs/R/steps/coder%231%5B0%5D/messages", "", 200, "messages R coder#1[0]"},
 		{"messages of no step", "GET", "/v1/runs/R/steps/coder/messages", "", 400, "bad_request"},
 		{"a diff", "GET", "/v1/runs/R/steps/coder%232/diff", "", 200, "diff R coder#2"},
+		{"what a step keeps", "GET", "/v1/runs/R/steps/coder%232/artifacts", "", 200, "step R coder#2"},
+		{"too much of what a step keeps", "GET", "/v1/runs/R/steps/coder%232/artifacts?limit=5001", "", 400, "bad_request"},
+		{"a file of no path", "GET", "/v1/runs/R/steps/coder%232/artifact", "", 400, "bad_request"},
 		{"two runs", "GET", "/v1/runs/R/diff/Q", "", 200, "diff of R and Q"},
 		{"why", "GET", "/v1/runs/R/steps/coder%232/explain", "", 200, "explain R coder#2"},
 		{"the cache", "GET", "/v1/runs/R/cache", "", 200, "cache R"},
@@ -303,6 +317,17 @@ func TestRequestsReachTheBackendAndNothingElseDoes(t *testing.T) {
 		{"remember something unknown", "POST", "/v1/memories/remember", `{"scope":"a","notes":[{"content":"x","by":"bob"}]}`, 400, "bad_request"},
 		{"change", "POST", "/v1/memories/change", `{"scope":"a","changes":[{"id":1,"remove":true}]}`, 200, "change 1 of a"},
 		{"reindex", "POST", "/v1/memories/reindex", `{"scope":"a","model":"m"}`, 200, "reindex a with m"},
+		{"notifications", "GET", "/v1/notifications", "", 200, "notifications {Run: Part:{After: Limit:5000 Bytes:4194304}}"},
+		{"notifications about a run", "GET", "/v1/notifications?run=R&limit=2&after=7.x", "", 200, "notifications {Run:R Part:{After:7.x Limit:2 Bytes:4194304}}"},
+		{"too many notifications", "GET", "/v1/notifications?limit=5001", "", 400, "bad_request"},
+		{"retry some", "POST", "/v1/notifications/retry", `{"ids":["msg_a"]}`, 200, "retry {IDs:[msg_a] All:false}"},
+		{"retry all", "POST", "/v1/notifications/retry", `{"all":true}`, 200, "retry {IDs:[] All:true}"},
+		{"retry what?", "POST", "/v1/notifications/retry", `{}`, 400, "bad_request"},
+		{"retry some and all", "POST", "/v1/notifications/retry", `{"ids":["msg_a"],"all":true}`, 400, "bad_request"},
+		{"retry what has no id", "POST", "/v1/notifications/retry", `{"ids":["msg_a",""]}`, 400, "bad_request"},
+		{"retry as many as may be", "POST", "/v1/notifications/retry", `{"ids":["a"` + strings.Repeat(`,"a"`, 999) + `]}`, 200, "retry {IDs:[" + strings.Repeat("a ", 999) + "a] All:false}"},
+		{"retry too many", "POST", "/v1/notifications/retry", `{"ids":["a"` + strings.Repeat(`,"a"`, 1000) + `]}`, 400, "bad_request"},
+		{"deletions", "GET", "/v1/deletions?limit=3&after=7.x", "", 200, "deletions {After:7.x Limit:3 Bytes:4194304}"},
 		{"a block", "GET", "/v1/blocks/" + blockCID.String(), "", 200, ""},
 		{"an unknown block", "GET", "/v1/blocks/bafkreifzjut3te7nhyekklss27nh3k72ysco7y32koao5eei66wof36n5e", "", 404, "not_found"},
 		{"no CID", "GET", "/v1/blocks/x", "", 400, "bad_request"},

@@ -335,7 +335,7 @@ func TestWalkAndDiffGoThroughATree(t *testing.T) {
 		t.Errorf("%+v, %v", e, err)
 	}
 	for _, path := range []string{"none", "a/b", "d/none", "", "d//y", "d/../a"} {
-		if _, err := Find(s.read, a, path); !errors.Is(err, protocol.ErrNotFound) {
+		if _, err := Find(s.read, a, path); !errors.Is(err, protocol.ErrUnknownArtifact) {
 			t.Errorf("%q: %v", path, err)
 		}
 	}

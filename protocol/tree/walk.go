@@ -101,12 +101,12 @@ func Walk(read Read, root protocol.Link) iter.Seq2[Item, error] {
 	}
 }
 
-// Find finds an entry by its path. One that is not there is an error wrapping protocol.ErrNotFound.
+// Find finds an entry by its path. One that is not there is an error wrapping protocol.ErrUnknownArtifact.
 func Find(read Read, root protocol.Link, path string) (Entry, error) {
 	at := Entry{Mode: Dir, Link: root}
 	for name := range strings.SplitSeq(path, "/") {
 		if at.Mode != Dir {
-			return Entry{}, fmt.Errorf("%q: %w", path, protocol.ErrNotFound)
+			return Entry{}, fmt.Errorf("%q: %w", path, protocol.ErrUnknownArtifact)
 		}
 		entries, err := Entries(read, at.Link)
 		if err != nil {
@@ -120,7 +120,7 @@ func Find(read Read, root protocol.Link, path string) (Entry, error) {
 			}
 		}
 		if !found {
-			return Entry{}, fmt.Errorf("%q: %w", path, protocol.ErrNotFound)
+			return Entry{}, fmt.Errorf("%q: %w", path, protocol.ErrUnknownArtifact)
 		}
 	}
 	return at, nil

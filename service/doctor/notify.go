@@ -22,9 +22,9 @@ func checkSinks(ctx context.Context, u *compose.Setup) (out []api.Checkup) {
 	state := map[string]api.Hook{}
 	if dir, _, err := u.StoreDir(); err == nil && compose.HoldsStore(dir) {
 		err = u.WithStore(ctx, func(s *cas.Store) error {
-			all, err := notify.List(ctx, s, sinks)
+			all, err := notify.List(ctx, s, sinks, api.NotificationQuery{})
 			if err == nil {
-				for _, h := range all.Sinks {
+				for _, h := range all.Hooks().Sinks {
 					state[h.Name] = h
 				}
 			}

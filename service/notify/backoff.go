@@ -19,5 +19,9 @@ func pauseAfter(attempts int, chance float64) time.Duration {
 	return pause - time.Duration(chance*float64(pause)/4)
 }
 
+// due reports whether a time has come, unix µs. No pause is longer than lastPause, whatever a receiver asks for: what is
+// further away was noted before the clock was put back.
+func due(at, now int64) bool { return at <= now || at-now > lastPause.Microseconds() }
+
 // over reports whether a delivery that was due at a time is not attempted after the next pause any more.
 func over(at, next int64) bool { return next-at > lifetime.Microseconds() }

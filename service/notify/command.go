@@ -56,7 +56,7 @@ func (c command) send(ctx context.Context, m *Message, body []byte) error {
 	if text := c.walls.Met(cmd, out.String()); text != "" {
 		met = append(met, text)
 	}
-	return fmt.Errorf("the command ended with %d: %s", status, brief(fmt.Sprint(out.String(), " ", met)))
+	return fmt.Errorf(saidExit+"%d: %s", status, brief(fmt.Sprint(out.String(), " ", met)))
 }
 
 // prefix keeps the beginning of what is written.

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"wf/api"
 	"wf/cas"
 	"wf/cas/castest/inmemory"
 	"wf/engine"
@@ -416,6 +417,38 @@ func TestAHookThatFailsForADay(t *testing.T) {
 	}
 }
 
+// A clock that is put back by a day delays no attempt by that day: at most by the longest pause, whichever others are due before.
+func TestAClockThatIsPutBackDelaysNoDelivery(t *testing.T) {
+	for _, back := range []time.Duration{time.Minute, lastPause, 24 * time.Hour, 400 * 24 * time.Hour} {
+		b := newBench(t)
+		up := false
+		b.sink(protocol.Sink{Name: "ops"}, func(*Message) error {
+			if up {
+				return nil
+			}
+			return errors.New("connection refused")
+		})
+		run := b.run(quick)
+		for range 3 {
+			if next := b.round(); next.After(b.at) {
+				b.at = next
+			}
+		}
+		b.at = b.at.Add(-back)
+		other := b.run(quick) // fails by the new clock, and is asked for again before the first one would be
+		set := b.at
+		b.round()
+		up = true
+		for next := b.round(); !next.IsZero(); next = b.round() {
+			b.at = next
+		}
+		if late := b.at.Sub(set); late > lastPause {
+			t.Errorf("put back by %s: delivered after %s", back, late)
+		}
+		b.has(say("ops", run, "done"), say("ops", other, "done"))
+	}
+}
+
 // After three days a notification is dead; wf hook retry begins anew.
 func TestAfterThreeDaysADeliveryIsDead(t *testing.T) {
 	b := newBench(t)
@@ -424,7 +457,7 @@ func TestAfterThreeDaysADeliveryIsDead(t *testing.T) {
 		if up {
 			return nil
 		}
-		return failure{errors.New("it answered 503"), 2 * time.Hour, false}
+		return failure{errors.New("it answered 503"), lastPause, false}
 	})
 	begin, run := b.at, b.run(quick)
 	for next := b.round(); !next.IsZero(); next = b.round() {
@@ -433,7 +466,7 @@ func TestAfterThreeDaysADeliveryIsDead(t *testing.T) {
 	if lasted := b.at.Sub(begin); lasted > lifetime || lasted < lifetime-3*time.Hour {
 		t.Errorf("given up after %s", lasted)
 	}
-	all, err := List(t.Context(), b.s, b.d.Sinks)
+	all, err := b.hooks()
 	if err != nil || len(all.Sinks) != 1 || all.Sinks[0].Dead != 1 || all.Sinks[0].Waiting != 0 || all.Sinks[0].Deliveries[0].Error != "it answered 503" {
 		t.Fatalf("%+v, %v", all, err)
 	}
@@ -495,7 +528,7 @@ func TestADeliveryOfARunFromElsewhereIsForgotten(t *testing.T) {
 	if next := b.round(); !next.IsZero() || r.asked != 1 {
 		t.Errorf("asked %d times, again at %s", r.asked, next)
 	}
-	if all, err := List(t.Context(), b.s, b.d.Sinks); err != nil || all.Sinks[0].Waiting+all.Sinks[0].Dead != 0 {
+	if all, err := b.hooks(); err != nil || all.Sinks[0].Waiting+all.Sinks[0].Dead != 0 {
 		t.Errorf("%+v, %v", all.Sinks, err)
 	}
 }
@@ -517,9 +550,18 @@ func TestADeliveryOfARunThatIsGoneIsForgotten(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.round()
-	if all, err := List(t.Context(), b.s, b.d.Sinks); err != nil || all.Sinks[0].Waiting+all.Sinks[0].Dead != 0 || r.asked != 0 {
+	if all, err := b.hooks(); err != nil || all.Sinks[0].Waiting+all.Sinks[0].Dead != 0 || r.asked != 0 {
 		t.Errorf("%+v, asked %d times, %v", all.Sinks, r.asked, err)
 	}
+}
+
+// hooks are the sinks with what was not delivered.
+func (b *bench) hooks() (*api.Hooks, error) {
+	all, err := List(b.t.Context(), b.s, b.d.Sinks, api.NotificationQuery{})
+	if err != nil {
+		return nil, err
+	}
+	return all.Hooks(), nil
 }
 
 // Without its stored state, and with a stored state of its own making, a sink goes on from its journal.

@@ -1,7 +1,10 @@
 package notify
 
 import (
+	"cmp"
 	"context"
+	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -12,55 +15,112 @@ import (
 	"wf/protocol"
 )
 
-// List is what is to be delivered in a store: to the sinks of the configs, and to those that have a journal besides.
-// Without a store, s is nil.
-func List(ctx context.Context, s *cas.Store, configured []Configured) (*api.Hooks, error) {
-	out := &api.Hooks{Schema: "wf.hooks/v1", Sinks: []api.Hook{}}
-	var names []string
-	if s != nil {
-		var err error
-		if names, err = s.Sinks(ctx); err != nil {
-			return nil, err
-		}
-	}
+// List is what is to be delivered in a store, and what was delivered last: to the sinks of the configs, and to those
+// that have a journal besides. Without a store, s is nil.
+func List(ctx context.Context, s *cas.Store, configured []Configured, q api.NotificationQuery) (*api.NotificationList, error) {
+	out := &api.NotificationList{Schema: "wf.notifications/v1", Sinks: []api.Sink{}, Items: []api.Notification{}}
 	for _, c := range configured {
-		h := api.Hook{Name: c.Journal, To: config.Where(c.Sink), On: c.On, Workflows: c.Workflows}
-		if err := fill(ctx, s, &h); err != nil {
-			return nil, err
-		}
-		out.Sinks = append(out.Sinks, h)
+		out.Sinks = append(out.Sinks, api.Sink{Name: c.Journal, To: config.Where(c.Sink), On: c.On, Workflows: c.Workflows})
+	}
+	if s == nil {
+		return out, nil
+	}
+	names, err := s.Sinks(ctx)
+	if err != nil {
+		return nil, err
 	}
 	for _, name := range names {
-		if slices.ContainsFunc(configured, func(c Configured) bool { return c.Journal == name }) {
-			continue
+		if !slices.ContainsFunc(out.Sinks, func(x api.Sink) bool { return x.Name == name }) {
+			out.Sinks = append(out.Sinks, api.Sink{Name: name})
 		}
-		h := api.Hook{Name: name}
-		if err := fill(ctx, s, &h); err != nil {
+	}
+	var found []found
+	for i := range out.Sinks {
+		x := &out.Sinks[i]
+		j, err := openJournal(ctx, s, x.Name)
+		if err != nil {
 			return nil, err
 		}
-		out.Sinks = append(out.Sinks, h)
+		for _, d := range slices.Concat(j.st.Open(), j.st.Dead(), j.st.Done()) {
+			if q.Run == "" || d.Run == q.Run {
+				found = append(found, newFound(x.Name, d))
+			}
+		}
+		x.Delivered, x.Waiting, x.Dead = j.st.delivered, j.st.open, len(j.st.dead)
 	}
-	return out, nil
+	return out, fill(out, found, q.Part)
 }
 
-func fill(ctx context.Context, s *cas.Store, h *api.Hook) error {
-	h.Deliveries = []api.Delivery{}
-	if s == nil {
-		return nil
+// found is a delivery with its place in the list, which later ones do not move.
+type found struct {
+	api.Notification
+	at    int64
+	place string
+}
+
+func newFound(sink string, d Delivery) found {
+	n := api.Notification{Sink: sink, Status: api.NotificationWaiting, Attempts: d.Attempts, Error: d.Error,
+		Notified: api.Notified{ID: d.ID, Run: d.Run, Seq: d.Seq, Step: d.Step, On: d.On, Reminder: d.Reminder, Escalated: d.Escalated, Due: timeOf(d.At)}}
+	switch {
+	case d.Done > 0:
+		n.Status, n.Delivered = api.NotificationDelivered, new(timeOf(d.Done))
+	case d.Dead:
+		n.Status = api.NotificationDead
+	case d.Next > 0:
+		n.Next = new(timeOf(d.Next))
 	}
-	j, err := openJournal(ctx, s, h.Name)
-	if err != nil {
-		return err
-	}
-	for _, x := range slices.Concat(j.st.Open(), j.st.Dead()) {
-		d := api.Delivery{ID: x.ID, Run: x.Run, Seq: x.Seq, Step: x.Step, On: x.On, Reminder: x.Reminder, Escalated: x.Escalated, Due: timeOf(x.At), Dead: x.Dead, Attempts: x.Attempts, Error: x.Error}
-		if !x.Dead && x.Next > 0 {
-			d.Next = new(timeOf(x.Next))
+	return found{n, d.At, fmt.Sprintf("%d.%s", d.At, d.ID)}
+}
+
+// newest orders deliveries, the newest first; of one time those of later events.
+func newest(a, b found) int {
+	return cmp.Or(cmp.Compare(b.at, a.at), cmp.Compare(a.Run, b.Run), cmp.Compare(b.Seq, a.Seq), cmp.Compare(a.ID, b.ID))
+}
+
+// fill takes a part of what was found.
+func fill(out *api.NotificationList, all []found, p api.Part) error {
+	slices.SortFunc(all, newest)
+	if p.After != "" {
+		i := slices.IndexFunc(all, func(x found) bool { return x.place == p.After })
+		if i < 0 {
+			return protocol.ErrUsage.With("read the list from its beginning", "%.100q is no place in the list of notifications, or was attempted again since", p.After)
 		}
-		h.Deliveries = append(h.Deliveries, d)
+		all = all[i+1:]
 	}
-	h.Delivered, h.Waiting, h.Dead = j.st.delivered, j.st.open, len(j.st.dead)
+	bytes := 0
+	for i, x := range all {
+		more := len(x.ID) + len(x.Error) + len(x.Step)
+		if p.Full(i, bytes, more) {
+			out.Next = all[i-1].place
+			break
+		}
+		out.Items, bytes = append(out.Items, x.Notification), bytes+more
+	}
 	return nil
+}
+
+// Outline leaves of a list what callers other than the owner may see: of an address its host, of a command that it is
+// one, and of what failed not what the receiver or the command said, which may quote either.
+func Outline(l *api.NotificationList, configured []Configured) {
+	for i := range l.Sinks {
+		to := &l.Sinks[i].To
+		if at := slices.IndexFunc(configured, func(c Configured) bool { return c.Journal == l.Sinks[i].Name }); at >= 0 {
+			switch s := configured[at]; {
+			case s.Command != "":
+				*to = "a command"
+			case s.Webhook != "":
+				*to = ""
+				if u, err := url.Parse(s.Webhook); err == nil {
+					*to = u.Scheme + "://" + u.Host
+				}
+			}
+		}
+	}
+	for i := range l.Items {
+		if e := &l.Items[i].Error; strings.HasPrefix(*e, saidStatus) || strings.HasPrefix(*e, saidExit) {
+			*e, _, _ = strings.Cut(*e, ": ")
+		}
+	}
 }
 
 func timeOf(us int64) api.Time { return time.UnixMicro(us).UTC().Format(time.RFC3339Nano) }

@@ -139,7 +139,7 @@ func TestMissedRemindersAreToldOnce(t *testing.T) {
 		b.at = next
 	}
 	b.asked(begin, "escalated 1 | 48h0m0s | anna ben"+tail, "reminder 2 | 48h0m0s | anna ben"+tail)
-	if all, err := List(t.Context(), b.s, b.d.Sinks); err != nil || all.Sinks[0].Waiting+all.Sinks[0].Dead != 0 || all.Sinks[0].Delivered != 4 {
+	if all, err := b.hooks(); err != nil || all.Sinks[0].Waiting+all.Sinks[0].Dead != 0 || all.Sinks[0].Delivered != 4 {
 		t.Errorf("%+v, %v", all.Sinks, err)
 	}
 

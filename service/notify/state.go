@@ -30,10 +30,11 @@ type State struct {
 	open      int
 	byID      map[string]*Delivery // open ones and dead ones
 	dead      []*Delivery          // the oldest first
+	done      []Delivery           // that were delivered last, the oldest first
 	delivered int64
 }
 
-// A Delivery is a notification that was not delivered yet.
+// A Delivery is a notification at one sink.
 type Delivery struct {
 	protocol.DeliveryDue
 	At       int64  `cbor:"at"`       // when it was due, or revived: unix µs
@@ -41,6 +42,7 @@ type Delivery struct {
 	Next     int64  `cbor:"next"`     // unix µs; 0 is at once
 	Error    string `cbor:"error"`    // of the last attempt
 	Dead     bool   `cbor:"dead"`
+	Done     int64  `cbor:"done"` // when it was delivered: unix µs; 0 is not yet
 }
 
 // A lane is the open deliveries of one run, in the order of its events: only the first may be under way.
@@ -56,6 +58,9 @@ func NewState(read func(protocol.Link) ([]byte, error)) *State {
 
 // maxDead is how many dead deliveries are kept to be shown and retried; older ones are forgotten.
 const maxDead = 10_000
+
+// maxDone is how many deliveries that went well are kept to be shown.
+const maxDone = 200
 
 // Fold adds events to a state.
 func (s *State) Fold(events iter.Seq2[protocol.Entry, error]) error {
@@ -93,6 +98,10 @@ func (s *State) Apply(e protocol.Entry) error {
 	case protocol.Delivered:
 		if x := s.taken(d.ID); x != nil {
 			delete(s.byID, d.ID)
+			x.Dead, x.Next, x.Done = false, 0, e.TS
+			if s.done = append(s.done, *x); len(s.done) > maxDone {
+				s.done = slices.Delete(s.done, 0, 1)
+			}
 		}
 		s.delivered++
 	case protocol.DeliveryFailed:
@@ -199,7 +208,7 @@ func (s *State) bury(d protocol.DeliveryDead) {
 		delete(s.byID, d.ID)
 		return
 	}
-	x.Error, x.Dead = d.Error, true
+	x.Attempts, x.Error, x.Dead = x.Attempts+1, d.Error, true
 	s.dead = append(s.dead, x)
 	if len(s.dead) > maxDead {
 		delete(s.byID, s.dead[0].ID)
@@ -228,11 +237,16 @@ func (s *State) Take(now int64) (x *Delivery, next int64) {
 		return nil, 0
 	}
 	first := s.order[0].queue[0]
-	if first.Next > now {
-		return nil, first.Next
+	if first.Next <= now {
+		return heap.Pop(&s.order).(*lane).queue[0], 0
 	}
-	l := heap.Pop(&s.order).(*lane)
-	return l.queue[0], 0
+	for _, l := range s.order {
+		if due(l.queue[0].Next, now) {
+			heap.Remove(&s.order, l.place)
+			return l.queue[0], 0
+		}
+	}
+	return nil, first.Next
 }
 
 // TakeOf is Take for the deliveries of one run.
@@ -241,7 +255,7 @@ func (s *State) TakeOf(run protocol.RunID, now int64) (x *Delivery, next int64) 
 	switch {
 	case l == nil || l.place < 0:
 		return nil, 0
-	case l.queue[0].Next > now:
+	case !due(l.queue[0].Next, now):
 		return nil, l.queue[0].Next
 	}
 	heap.Remove(&s.order, l.place)
@@ -287,6 +301,9 @@ func (s *State) Dead() []Delivery {
 	return out
 }
 
+// Done lists what was delivered last, the oldest first.
+func (s *State) Done() []Delivery { return slices.Clone(s.done) }
+
 // waits counts the open deliveries of a run.
 func (s *State) waits(run protocol.RunID) int {
 	if l := s.lanes[run]; l != nil {
@@ -310,14 +327,15 @@ type snapshot struct {
 	Cursors   map[protocol.RunID]protocol.Seq `cbor:"cursors"`
 	Open      []Delivery                      `cbor:"open"`
 	Dead      []Delivery                      `cbor:"dead"`
+	Done      []Delivery                      `cbor:"done"`
 	Delivered int64                           `cbor:"delivered"`
 }
 
-const snapshotVersion = 1
+const snapshotVersion = 2
 
 // Snapshot is the stored form of the state.
 func (s *State) Snapshot() ([]byte, error) {
-	return cas.Marshal(snapshot{snapshotVersion, s.Seq, s.Origin, s.cursors, s.Open(), s.Dead(), s.delivered})
+	return cas.Marshal(snapshot{snapshotVersion, s.Seq, s.Origin, s.cursors, s.Open(), s.Dead(), s.Done(), s.delivered})
 }
 
 // Restore reads a stored form; head is the event that it belongs to. An error means only that the journal has to be
@@ -331,7 +349,7 @@ func Restore(data []byte, head protocol.Link, read func(protocol.Link) ([]byte, 
 		return nil, fmt.Errorf("a state of version %d", in.V)
 	}
 	s := NewState(read)
-	s.Seq, s.Head, s.Origin, s.delivered = in.Seq, head, in.Origin, in.Delivered
+	s.Seq, s.Head, s.Origin, s.done, s.delivered = in.Seq, head, in.Origin, in.Done, in.Delivered
 	maps.Copy(s.cursors, in.Cursors)
 	for i := range in.Open {
 		s.push(&in.Open[i])

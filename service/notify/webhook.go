@@ -91,12 +91,12 @@ func (w *webhook) send(ctx context.Context, m *Message, body []byte) error {
 		return nil // what else it says is of no account, nor whether it says it to the end
 	}
 	if err != nil {
-		return fmt.Errorf("it answered %s, and broke off: %w", resp.Status, err)
+		return fmt.Errorf(saidStatus+"%s, and broke off: %w", resp.Status, err)
 	}
-	text := fmt.Errorf("it answered %s: %s", resp.Status, brief(string(said)))
+	text := fmt.Errorf(saidStatus+"%s: %s", resp.Status, brief(string(said)))
 	switch {
 	case resp.StatusCode/100 == 3:
-		text = fmt.Errorf("it answered %s: redirects are not followed", resp.Status)
+		text = fmt.Errorf(saidStatus+"%s: redirects are not followed", resp.Status)
 	case resp.StatusCode == http.StatusGone:
 		return failure{text, 0, true}
 	}
@@ -106,6 +106,12 @@ func (w *webhook) send(ctx context.Context, m *Message, body []byte) error {
 	}
 	return failure{text, min(time.Duration(max(seconds, 0))*time.Second, lastPause), false}
 }
+
+// How errors begin behind which the receiver, or the command, is quoted.
+const (
+	saidStatus = "it answered "
+	saidExit   = "the command ended with "
+)
 
 // brief is the beginning of what a receiver says, as it is kept: one line, without keys.
 func brief(s string) string {

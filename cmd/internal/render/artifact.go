@@ -3,13 +3,11 @@ package render
 import (
 	"fmt"
 
+	"wf/api"
 	"wf/protocol"
 )
 
-// ArtifactsSchema names the list of what a run keeps.
-const ArtifactsSchema = "wf.artifacts/v1"
-
-// Artifacts are the files that a run, or a step of it, keeps: wf.artifacts/v1.
+// Artifacts are the files that a run, or a step of it, keeps, with those of its sub-workflows: wf.artifacts/v1.
 type Artifacts struct {
 	Schema    string         `json:"schema"`
 	Run       protocol.RunID `json:"run"`
@@ -18,12 +16,8 @@ type Artifacts struct {
 
 // Artifact is a file that a step keeps, or that it left out.
 type Artifact struct {
-	Step string `json:"step"`
-	Path string `json:"path"`
-	Mode string `json:"mode"`          // file, exec, link or omitted
-	Size int64  `json:"size"`          // bytes
-	CID  string `json:"cid,omitempty"` // of its content
-	Why  string `json:"why,omitempty"` // it was omitted: name, special, secret, unstable or denied
+	Run protocol.RunID `json:"run,omitempty"` // of the sub-workflow whose step it is
+	api.Artifact
 }
 
 // Fetched is what wf artifact --to wrote: wf.fetched/v1.
@@ -73,13 +67,17 @@ func (p *Printer) artifactTable(indent string, list []Artifact) error {
 		} else if x.Mode == "link" {
 			what = "link"
 		}
-		rows = append(rows, []string{indent + x.Step, Size(x.Size), OneLine(Visible(x.Path), 200), what})
+		step := x.Step
+		if x.Run != "" {
+			step = string(x.Run) + ":" + step
+		}
+		rows = append(rows, []string{indent + step, Size(x.Size), OneLine(Visible(x.Path), 200), what})
 	}
 	return Table(p.Out, rows)
 }
 
 var artifactWhy = map[string]string{
-	"name": "its name is not UTF-8", "special": "a socket, pipe or device", "secret": "it holds a secret, or what has the shape of one",
+	"name": "its name is not UTF-8", "special": "a socket, pipe or device", "size": "it is larger than a file may be", "secret": "it holds a secret, or what has the shape of one",
 	"unstable": "it changed each time it was read", "denied": "it may not be read",
 }
 

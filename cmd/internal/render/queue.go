@@ -43,3 +43,30 @@ func queuedBehind(d protocol.QueuedFor) string {
 	}
 	return text
 }
+
+// Keeps says why a run that holds a group does not go on by itself, and what would make it; "" of one that does, or has ended.
+func Keeps(group string, v *api.Run) string {
+	why := State{Status: v.Status, Idle: v.Idle}.Why()
+	switch {
+	case v.Status == protocol.Suspended:
+		why = "is suspended"
+	case v.Status == protocol.Waiting:
+		why = "waits"
+		for _, w := range v.Waiting {
+			if w.Kind != protocol.WaitTimer && w.Question != "" {
+				why = fmt.Sprintf("waits: %s asks %q", w.Step, OneLine(w.Question, 60))
+				break
+			}
+		}
+	case why != "":
+		why = "does not go on: " + why
+	}
+	if why == "" {
+		return ""
+	}
+	next := Next(v)
+	if cancel := "wf cancel " + string(v.ID); !strings.Contains(next, cancel) {
+		next += " · " + cancel
+	}
+	return fmt.Sprintf("the group %s is held by run %s, which %s; next %s", OneLine(group, 60), v.ID, why, next)
+}

@@ -41,6 +41,19 @@ func (p *Printer) RunTable(rows []api.Row) error {
 	return Table(p.Out, lines)
 }
 
+// ShowDeletions lists runs that were deleted.
+func (p *Printer) ShowDeletions(d *api.Deletions) error {
+	if len(d.Items) == 0 {
+		p.Progress("no run was deleted")
+		return nil
+	}
+	lines := p.head("RUN", "DELETED", "BY", "WHY")
+	for _, x := range d.Items {
+		lines = append(lines, []string{p.Out.Bold(Visible(string(x.Run))), Age(x.At), OneLine(Visible(x.By), 60), OneLine(Visible(x.Why), 100)})
+	}
+	return Table(p.Out, lines)
+}
+
 // RowState is the state of a run in a list.
 func RowState(r api.Row) State { return State{Status: r.Status, Idle: r.Idle} }
 

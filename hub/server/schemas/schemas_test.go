@@ -36,7 +36,7 @@ func TestTheFilesAreWhatIsWrittenFromTheTypes(t *testing.T) {
 
 // described has a value for each component that is an object.
 var described = map[string]any{
-	"Accepted": api.Accepted{}, "Agent": queue.Worker{}, "Agents": relay.Agents{}, "AnswerRequest": api.Answer{}, "Attempt": api.Attempt{},
+	"Accepted": api.Accepted{}, "Agent": queue.Worker{}, "Agents": relay.Agents{}, "AnswerRequest": api.Answer{}, "Artifact": api.Artifact{}, "Artifacts": api.Artifacts{}, "Attempt": api.Attempt{},
 	"Bound": api.Bound{}, "Cache": api.Cache{}, "CacheCall": api.CacheCall{}, "CallMessage": protocol.CallMessage{}, "CancelRequest": api.Cancel{},
 	"Checked": protocol.Checked{}, "Choice": protocol.Choice{}, "Code": api.Code{}, "Command": api.Command{}, "Compaction": api.Compaction{},
 	"Cost": api.Cost{}, "CostRow": api.CostRow{KnownUSD: "0"}, "Definition": api.Definition{}, "Diff": api.VisitDiff{}, "Error": reply.Failure{}, "Explanation": api.Explanation{},
@@ -49,7 +49,8 @@ var described = map[string]any{
 	"Info": server.Info{}, "Job": queue.Entry{}, "Login": guard.Login{}, "LoginRequest": guard.LoginRequest{}, "Mend": api.Mend{},
 	"Message": protocol.Message{}, "MessageRequest": api.Message{}, "Messages": api.Messages{}, "NamedTemplate": protocol.NamedTemplate{},
 	"ParentRun": protocol.ParentRun{}, "Queue": relay.Queue{}, "Queued": relay.Queued{}, "ResumeRequest": api.Resume{}, "Trigger": protocol.Trigger{}, "Role": protocol.RoleEntered{},
-	"RowUsage": api.RowUsage{}, "Stdin": protocol.Stdin{}, "Deleted": api.Deleted{}, "Holder": api.Holder{}, "CausedBy": protocol.CausedBy{}, "QueuePlace": api.QueuePlace{}, "Run": api.Run{}, "RunDiff": api.Diff{}, "RunInfo": api.RunInfo{}, "RunRow": api.Row{}, "Runs": api.Page{},
+	"RowUsage": api.RowUsage{}, "NotificationList": api.NotificationList{}, "Notification": api.Notification{}, "Sink": api.Sink{}, "RetryNotificationsRequest": api.RetryNotifications{}, "NotificationsRetried": api.NotificationsRetried{},
+	"Deletions": api.Deletions{}, "Deletion": api.Deletion{}, "Stdin": protocol.Stdin{}, "Deleted": api.Deleted{}, "Holder": api.Holder{}, "CausedBy": protocol.CausedBy{}, "QueuePlace": api.QueuePlace{}, "Run": api.Run{}, "RunDiff": api.Diff{}, "RunInfo": api.RunInfo{}, "RunRow": api.Row{}, "Runs": api.Page{},
 	"Seam": api.Seam{}, "StartRequest": api.Start{}, "Started": api.Started{}, "Step": api.RunStep{Step: &api.Step{}}, "StepDiff": api.StepDiff{},
 	"StepView": api.Step{}, "Term": api.Term{}, "Timing": api.Timing{}, "Tried": api.Tried{}, "Usage": protocol.UsageSum{}, "Verify": protocol.Report{},
 	"Waiting": api.Waiting{}, "WayTaken": protocol.WayTaken{}, "Why": protocol.Error{}, "Workflow": api.Workflow{}, "Workflows": server.Workflows{},

@@ -43,6 +43,24 @@ export interface AnswerRequest {
   shown?: string; // That of the Waiting that was shown: a visit that asks for another tool call by now gives not_waiting (409). Left out, the answer is for whatever waits.
 }
 
+/** A file that a step keeps, or that it left out. */
+export interface Artifact {
+  step: string;
+  path: string;
+  mode: string; // File, exec, link or omitted.
+  size: number; // Bytes.
+  cid?: string; // Of its content.
+  why?: string; // It was omitted: name, special, size, secret, unstable or denied.
+}
+
+/** The files that a run, or a step of it, keeps: wf.artifacts/v1. */
+export interface Artifacts {
+  schema: "wf.artifacts/v1";
+  run: string;
+  artifacts: Array<Artifact>;
+  next?: string; // Give it as after to read on; left out at the end.
+}
+
 /** One try of a visit. */
 export interface Attempt {
   attempt: number; // From 1.
@@ -211,6 +229,22 @@ export interface Deleted {
   at: Time;
   why: string;
   held: Array<Holder>; // What still has parts of the run, which are not removed from it.
+}
+
+/** What is left of a run that was deleted. Nothing of what it was about is kept. */
+export interface Deletion {
+  run: string;
+  seq: number; // Of its newest event.
+  by: string;
+  at: Time;
+  why: string;
+}
+
+/** The runs that were deleted: wf.deletions/v1. */
+export interface Deletions {
+  schema: "wf.deletions/v1";
+  items: Array<Deletion>; // The last one first.
+  next?: string; // Part.After of those behind these; "" at the end.
 }
 
 /** VisitDiff compares the outputs of two visits of a role: wf.diff/v1. */
@@ -455,6 +489,9 @@ export interface Messages {
 /** Models that are tried in order; one may stand alone. */
 export type Models = string | Array<string>;
 
+/** What a notification is about. */
+export type Moment = "waiting" | "failed" | "done" | "limit";
+
 /** A name with a template. A value that is only one ${{ }} keeps its type; a non-string YAML value is held as canonical JSON under JSON. */
 export interface NamedTemplate {
   name: string;
@@ -469,6 +506,38 @@ export interface Note {
   pinned?: boolean;
   special?: string; // protocol.SpecialAnchor or "". The anchor takes the place of the one before it; it has no tags and is always pinned.
   place?: Record<string, unknown>;
+}
+
+/** A delivery of a notification at one sink. */
+export interface Notification {
+  sink: string;
+  status: "waiting" | "delivered" | "dead"; // Waiting, delivered or dead: the last is attempted no more.
+  id: string;
+  run: string;
+  seq: number; // Of the event that it is about.
+  step?: string;
+  on: Moment;
+  reminder?: number; // Of waiting: n of the n-th reminder of a question.
+  escalated?: number; // Of waiting: n where a question was put to further people for the n-th time.
+  due: Time;
+  attempts: number; // That did not work.
+  next: Time | null; // When it is attempted again; null is at once, or never.
+  delivered: Time | null;
+  error?: string; // Of the last attempt that did not work.
+}
+
+/** Deliveries of notifications: wf.notifications/v1. Of those that went well each sink keeps the last 200. */
+export interface NotificationList {
+  schema: "wf.notifications/v1";
+  sinks: Array<Sink>;
+  items: Array<Notification>; // The newest first.
+  next?: string; // Part.After of those behind these; "" at the end.
+}
+
+/** The deliveries that are attempted again: wf.notifications_retried/v1. */
+export interface NotificationsRetried {
+  schema: "wf.notifications_retried/v1";
+  retried: Array<string>; // Their ids, sorted.
 }
 
 /** A memory with the state of the scope that it is of: wf.memory/v1. */
@@ -579,6 +648,12 @@ export interface Remembered {
 /** Resume says how a run is gone on with. */
 export interface ResumeRequest {
   limits?: Record<string, number | string>; // Limits by name, raised to: steps, tokens, cost_usd in dollars, duration as in 30m.
+}
+
+/** RetryNotifications says what is attempted again: one of the two is given. */
+export interface RetryNotificationsRequest {
+  ids?: Array<string>; // Each may be cut short.
+  all?: boolean; // All that failed.
 }
 
 /** What a run did with a role. */
@@ -727,6 +802,17 @@ export interface Seam {
   shared: number; // Leading bytes that are the same.
   bytes: number; // Of the prompt.
   differs: string; // What differs: tools, system, history; "" where all of the earlier request is in it.
+}
+
+/** Where notifications go. */
+export interface Sink {
+  name: string; // Of a project project/NAME, of a workflow workflow/WORKFLOW/NAME.
+  to?: string; // Where they go; left out for one of a workflow, which says it.
+  on?: Array<Moment>; // None is all.
+  workflows?: Array<string>; // That it is for; none is all.
+  delivered: number;
+  waiting: number;
+  dead: number;
 }
 
 /** What a run is started with. */

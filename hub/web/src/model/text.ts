@@ -57,6 +57,15 @@ export function tokens(n: number | null | undefined): string {
   return `${(n / 1_000_000).toFixed(1)}M`;
 }
 
+/** A number of bytes: "812 B", "9.0 kB", "1.2 MB". */
+export function size(n: number): string {
+  for (const [i, unit] of ["GB", "MB", "kB"].entries()) {
+    const by = 2 ** (30 - 10 * i);
+    if (n >= by) return `${(n / by).toFixed(1)} ${unit}`;
+  }
+  return `${n} B`;
+}
+
 /** Dollars with as many digits as tell something; an unknown cost is never 0. */
 export function dollars(usd: number | string | null | undefined): string {
   if (usd === null || usd === undefined) return "unknown";

@@ -1,7 +1,8 @@
 // The HTTP interface, as the page uses it.
 
 import type {
-  Accepted, Agents, AnswerRequest, Cost, Diff, Info, Login, MessageRequest, Messages, Queue, Queued, Run, Runs, StartRequest, Started, Verify, Workflows,
+  Accepted, Agents, AnswerRequest, Artifacts, Cost, Deletions, Diff, Info, Login, MessageRequest, Messages, NotificationList, NotificationsRetried, Queue, Queued,
+  RetryNotificationsRequest, Run, Runs, StartRequest, Started, Verify, Workflows,
 } from "../model/service.ts";
 import {entryOf} from "../model/wire.ts";
 import {keep, session} from "./session.ts";
@@ -106,6 +107,9 @@ export const api = {
   graph: async (id: string) => (await call("GET", at(id, "/graph"))).text(),
   messages: (id: string, s: string, signal?: AbortSignal) => get<Messages>(step(id, s, "messages"), signal),
   diff: (id: string, s: string, signal?: AbortSignal) => get<Diff>(step(id, s, "diff"), signal),
+  artifacts: (id: string, s: string, after: string, limit: number, signal?: AbortSignal) => get<Artifacts>(step(id, s, `artifacts${search({after, limit})}`), signal),
+  /** A file that a step keeps; a browser shows nothing of this type, whatever it holds. */
+  artifact: async (id: string, s: string, path: string) => new Blob([await (await call("GET", step(id, s, `artifact${search({path})}`))).blob()], {type: "application/octet-stream"}),
   verify: (id: string) => get<Verify>(at(id, "/verify")),
   cost: (id: string, by: string, signal?: AbortSignal) => get<Cost>(at(id, `/cost?by=${by}`), signal),
   answer: (id: string, a: AnswerRequest) => post<Accepted>(at(id, "/answer"), a),
@@ -115,6 +119,9 @@ export const api = {
   fork: (id: string, s: string, after: boolean, note: string) => post<Accepted>(at(id, "/fork"), {step: s, after, ...(note ? {note} : {})}),
   message: (id: string, text: string) => post<Accepted>(at(id, "/messages"), {source: "page", text} satisfies MessageRequest),
   payload: async (cid: string) => (await call("GET", `/v1/blocks/${encodeURIComponent(cid)}?payload=true`)).text(),
+  notifications: (q: {run: string; agent: string; limit: number}, signal?: AbortSignal) => get<NotificationList>(`/v1/notifications${search(q)}`, signal),
+  retryNotifications: (r: RetryNotificationsRequest, agent: string) => post<NotificationsRetried>(`/v1/notifications/retry${search({agent})}`, r),
+  deletions: (q: {agent: string; limit: number}, signal?: AbortSignal) => get<Deletions>(`/v1/deletions${search(q)}`, signal),
   agents: () => get<Agents>("/v1/agents"),
   queue: () => get<Queue>("/v1/queue"),
   job: (id: string, deed: "cancel" | "retry" | "purge") => post<Queued>(`/v1/queue/${encodeURIComponent(id)}/${deed}`),

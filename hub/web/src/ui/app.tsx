@@ -7,6 +7,7 @@ import {Dialog} from "./widgets.tsx";
 import {Line} from "./form.tsx";
 import {RunPage} from "./run.tsx";
 import {Runs} from "./runs.tsx";
+import {OfStore} from "./store.tsx";
 import {keyed} from "./keys.ts";
 
 export function App() {
@@ -34,7 +35,7 @@ export function App() {
       }}>Skip to the content</a>
       <Top />
       <main id="main" ref={main} tabIndex={-1}>
-        {info.value === null ? <Waiting /> : r.page === "run" ? <RunPage key={r.run} id={r.run} /> : r.page === "runs" ? <Runs /> : <Hub page={r.page} />}
+        {info.value === null ? <Waiting /> : r.page === "run" ? <RunPage key={r.run} id={r.run} /> : r.page === "runs" ? <Runs /> : r.page === "agents" || r.page === "queue" ? <Hub page={r.page} /> : <OfStore key={r.page} page={r.page} />}
       </main>
       <Notes />
       {help.value ? <Help /> : null}
@@ -52,6 +53,8 @@ function Top() {
         <a href={hrefOf("runs")} aria-current={at("runs")}>Runs</a>
         {info.value?.kind === "hub" ? <a href={hrefOf("agents")} aria-current={at("agents")}>Agents</a> : null}
         {info.value?.kind === "hub" ? <a href={hrefOf("queue")} aria-current={at("queue")}>Queue</a> : null}
+        <a href={hrefOf("notifications")} aria-current={at("notifications")}>Notifications</a>
+        <a href={hrefOf("deletions")} aria-current={at("deletions")}>Deleted</a>
       </nav>
       <div class="end">
         {info.value?.name ? <span class="name dim">{info.value.kind === "hub" ? "hub " : ""}{info.value.name}</span> : null}

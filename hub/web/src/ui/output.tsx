@@ -5,6 +5,7 @@ import type {Step} from "../model/fold.ts";
 import {plain, shown} from "../model/text.ts";
 import {api} from "../net/api.ts";
 import type {Run} from "../state/run.ts";
+import {Artifacts} from "./artifacts.tsx";
 import {CID, copy, Empty, Fields, TextBox, Values} from "./widgets.tsx";
 import {useLoad} from "./load.ts";
 import {StepHead} from "./step.tsx";
@@ -22,7 +23,8 @@ export function Output({run, step: s}: {run: Run; step: Step}) {
       {some ? <section><h2>Fields</h2><Values of={output} /></section> : null}
       {text ? (
         <TextBox caption={<><b>text</b><button type="button" class="btn quiet tight end" onClick={() => void copy(text)}>copy</button></>} text={text} />
-      ) : ended && !some ? <Empty title="It put nothing out" /> : null}
+      ) : ended && !some && !view?.artifacts ? <Empty title="It put nothing out" /> : null}
+      {ended && view?.artifacts ? <Artifacts run={run} step={s} of={view.artifacts} /> : null}
       {ended && view?.error ? <TextBox caption={<><b>{view.error.code}</b><span>{view.error.phase}</span></>} text={view.error.message} class="bad" /> : null}
       {ended && view ? (
         <Fields of={[

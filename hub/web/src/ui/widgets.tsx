@@ -10,6 +10,7 @@ const marks: Record<string, string> = {
   retrying: "M8 4.500A3.500 3.500 0 1 1 6.500 1.600M8 1v2.500H5.500",
   ok: "M1 5l2.500 2.500L8 2",
   done: "M1 5l2.500 2.500L8 2",
+  delivered: "M1 5l2.500 2.500L8 2",
   failed: "M1.500 1.500l6 6M7.500 1.500l-6 6",
   dead: "M1.500 1.500l6 6M7.500 1.500l-6 6",
   waiting: "M2.800 1.500v6M6.200 1.500v6",

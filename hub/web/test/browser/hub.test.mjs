@@ -76,6 +76,14 @@ test("the queue shows the jobs of the hub", async (t) => {
   await page.getByRole("link", {name: "Agents"}).click();
   await page.getByText("connected").first().waitFor(back);
   await fits(page, "agents");
+  // Of what belongs to a store each worker has its own.
+  for (const name of ["Notifications", "Deleted"]) {
+    await page.getByRole("link", {name}).click();
+    await page.getByRole("combobox", {name: "Worker"}).selectOption({label: "bob"});
+    await page.getByText(name === "Deleted" ? "No run was deleted" : "No notification is listed").waitFor();
+    await accessible(page, `${name} of a worker`);
+    await fits(page, name);
+  }
   check();
 });
 

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
+import {readFile} from "node:fs/promises";
 import {describe, test} from "node:test";
 import {begin, get, on, open, seq, status, visit} from "./bench.mjs";
-import {events, until} from "./stage.mjs";
+import {accessible, events, fits, until} from "./stage.mjs";
 
 describe("a run", () => {
   test("it is started from a form, followed live, answered by a button, and proved", async (t) => {
@@ -113,6 +114,43 @@ describe("a run", () => {
     await page.getByRole("tab", {name: "Output"}).click();
     await page.getByText("A small and kind thing.").first().waitFor();
     check();
+  });
+
+  test("the files that a step keeps are listed, and saved one by one", async (t) => {
+    const {page, check} = await visit(t, {viewport: {width: 700, height: 900}});
+    const id = await begin(page, "keeping");
+    await open(page, id);
+    await status(page, "done");
+    await page.getByRole("tab", {name: "Output"}).click();
+    const files = page.getByRole("region", {name: "files that the step keeps"});
+    const hostile = 'kept/<img src=x onerror="document.title=1">.html';
+    const row = (path) => files.locator("tbody tr").filter({has: page.getByText(path, {exact: true})});
+    await files.locator("tbody tr").first().waitFor();
+    assert.equal(await files.locator("tbody tr").count(), 100);
+    await page.getByRole("button", {name: "Show more files"}).click();
+    await row("kept/report.txt").waitFor();
+    assert.equal(await files.locator("tbody tr").count(), 153);
+    assert.equal(await page.getByRole("button", {name: "Show more files"}).count(), 0);
+    assert.match(await row("kept/report.txt").innerText(), /12 B\s+file/);
+    assert.match(await row("kept/pipe").innerText(), /not kept: a socket, pipe or device/);
+    assert.equal(await row("kept/pipe").getByRole("button").count(), 0);
+    await accessible(page, "files");
+    await fits(page, "files");
+    for (const [path, name, content] of [["kept/report.txt", "report.txt", "all is well\n"], [hostile, null, "<script>document.title = 1</script>\n"]]) {
+      const saved = page.waitForEvent("download");
+      await row(path).getByRole("button", {name: /download/}).click();
+      const file = await saved;
+      if (name) assert.equal(file.suggestedFilename(), name);
+      else assert.doesNotMatch(file.suggestedFilename(), /[<>"/]/);
+      assert.equal(await readFile(await file.path(), "utf8"), content);
+    }
+    assert.match(await page.title(), /keeping/, "nothing of a file was run");
+
+    // The run is deleted meanwhile: that is said, and nothing is saved.
+    await on.place.wf("rm", id, "--yes");
+    await row("kept/report.txt").getByRole("button", {name: /download/}).click();
+    await page.getByRole("alert").getByText("was deleted").first().waitFor();
+    check(/40[14]|410/);
   });
 
   test("a form is filled in, and its values are checked", async (t) => {

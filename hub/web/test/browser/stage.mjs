@@ -335,6 +335,18 @@ edges:
   - {from: says, to: gate}
   - {from: gate, to: END}
 `,
+  // Files that an agent left behind, one of them called as if it were markup.
+  "keeping.yaml": `
+wf: 1
+name: keeping
+roles:
+  build:
+    run: |
+      mkdir -p kept/many && echo "all is well" > kept/report.txt && mkfifo -m 600 kept/pipe || true
+      echo '<script>document.title = 1</script>' > 'kept/<img src=x onerror="document.title=1">.html'
+      i=0; while [ $i -lt 150 ]; do : > kept/many/$(printf %03d $i); i=$((i + 1)); done
+    artifacts: ["kept/**"]
+`,
   "broken.yaml": `
 wf: 1
 name: broken

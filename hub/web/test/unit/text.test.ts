@@ -3,7 +3,7 @@ import {test} from "node:test";
 import {diffLines} from "../../src/model/diff.ts";
 import {Drafts} from "../../src/model/live.ts";
 import {fieldsOf, valuesOf} from "../../src/model/schema.ts";
-import {dollars, headline, plain, share, shortCID, span, timingLine, tokens} from "../../src/model/text.ts";
+import {dollars, headline, plain, share, shortCID, size, span, timingLine, tokens} from "../../src/model/text.ts";
 import {journal} from "./journal.ts";
 
 test("terminal escapes, control and reordering characters are taken out, text is not", () => {
@@ -23,6 +23,7 @@ test("figures are short and never lie", () => {
   assert.deepEqual([0, 999, 1000, 999_949, 1_250_000, null].map(tokens), ["0", "999", "1.0k", "999.9k", "1.3M", "–"]);
   assert.deepEqual([0, 0.00001, 0.0042, 0.0425, 12.345, null].map(dollars), ["$0", "<$0.0001", "$0.0042", "$0.043", "$12.35", "unknown"]);
   assert.deepEqual([share(999, 1000), share(0, 10), share(5, 0), share(null, 10)], ["99%", "0%", "–", "–"]);
+  assert.deepEqual([0, 1023, 1024, 1024 ** 2 - 1, 1024 ** 2, 5 * 1024 ** 3].map(size), ["0 B", "1023 B", "1.0 kB", "1024.0 kB", "1.0 MB", "5.0 GB"]);
   assert.equal(shortCID("bafyreia5opk7mljg73d6hz2tpmztpg63ap3tatcofoljffot7tuelvsot4"), "a5opk7ml");
 });
 

@@ -1,0 +1,58 @@
+// What belongs to a store and to no run.
+import assert from "node:assert/strict";
+import {createServer} from "node:http";
+import {test} from "node:test";
+import {begin, on, open, status, visit} from "./bench.mjs";
+import {accessible, fits} from "./stage.mjs";
+
+const soon = {timeout: 40_000}; // what is shown is read again every 10 seconds
+
+test("a notification that was given up is seen with its reason, and attempted again", async (t) => {
+  let says = 410;
+  const receiver = createServer((q, a) => q.resume().on("end", () => a.writeHead(says).end("<b>no such hook</b>")));
+  await new Promise((go) => receiver.listen(0, "127.0.0.1", go));
+  t.after(() => receiver.close());
+  await on.place.write("told.yaml", `wf: 1\nname: told\nnotify: [{name: ops, on: waiting, webhook: "http://127.0.0.1:${receiver.address().port}/key"}]\nroles: {gate: {ask: "Go on?"}}\n`);
+  await on.place.trust();
+  const {page, check} = await visit(t, {viewport: {width: 400, height: 800}});
+  const id = await begin(page, "told");
+  await open(page, id);
+  await page.getByRole("tab", {name: "Job"}).click();
+  await page.getByRole("link", {name: "about this run"}).click();
+  await page.getByRole("heading", {name: "Notifications"}).waitFor();
+  const row = page.locator("[data-notification]");
+  await row.locator(".s-dead").waitFor(soon);
+  assert.match(await row.innerText(), /waiting[\s\S]*gate#1[\s\S]*it answered 410 Gone: <b>no such hook<\/b>/);
+  const sinks = page.getByRole("region", {name: "where notifications go"});
+  assert.match(await sinks.innerText(), /workflow\/told\/ops\s+what its workflow says\s+everything\s+0\s+0\s+1/);
+  await accessible(page, "notifications");
+  await fits(page, "notifications");
+  says = 204;
+  await row.getByRole("button", {name: /^retry msg_/}).click();
+  await page.getByText("1 notification will be attempted again").waitFor();
+  await row.locator(".s-delivered").waitFor(soon);
+  assert.equal(await row.getByRole("button").count(), 0);
+  await page.getByRole("button", {name: /about run/}).click();
+  await row.first().waitFor();
+  await row.getByRole("link", {name: `run ${id} gate#1`}).click();
+  await status(page, "waiting");
+  check();
+});
+
+test("runs that were deleted are listed, and what is said of them is text", async (t) => {
+  const {page, check} = await visit(t, {viewport: {width: 400, height: 800}});
+  await page.getByRole("link", {name: "Deleted"}).click();
+  await page.getByText("No run was deleted").waitFor();
+  await accessible(page, "no deletions");
+  const id = await begin(page, "inner");
+  await open(page, id);
+  await status(page, "done");
+  await on.place.wf("rm", id, "--yes", "--why", "<img src=x onerror=alert(1)> held\u202e data");
+  await page.getByRole("link", {name: "Deleted"}).click();
+  const row = page.locator(`[data-deleted="${id}"]`);
+  await row.waitFor(soon);
+  assert.match(await row.innerText(), /<img src=x onerror=alert\(1\)> held data/);
+  await accessible(page, "deletions");
+  await fits(page, "deletions");
+  check(/404|410/); // the run, while its page was open
+});
