@@ -1,28 +1,18 @@
 package cas
 
 import (
-	"bufio"
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"encoding/binary"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash"
-	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
-	"slices"
-	"strings"
-	"time"
 
 	bolt "go.etcd.io/bbolt"
 
 	"wf/files"
-	"wf/protocol"
 )
 
 // A backup is a directory:
@@ -30,7 +20,7 @@ import (
 //	manifest.json      the newest backup, see Manifest; it is written last, and replaces the one before by a rename
 //	manifests/SHA256   the ones before
 //	lists/SHA256       which packs a backup has (32 bytes each, in order), and its heads and reflog
-//	packs/SHA256       stored packs, one behind the other, each with its length; SHA256.list names them
+//	packs/SHA256       stored packs, one behind the other in any order, each with its length; SHA256.list names them
 //	blobs/xx/DIGEST    the blob files of the store
 //
 // Every file but manifest.json has the name of its contents and never changes: a second backup adds what is new,
@@ -127,6 +117,9 @@ func Backup(ctx context.Context, s *Store, dir string, o BackupOptions) (r Backu
 	if err := b.s.noteBackup(LastBackup{dir, b.m.At, b.m.Bytes}); err != nil {
 		b.s.warn(fmt.Errorf("the backup is made, and not noted in %s: %w", s.Dir(), err))
 	}
+	if err := b.keepLinks(); err != nil {
+		b.s.warn(fmt.Errorf("the backup is made; the next one takes as long, since %s cannot be written: %w", filepath.Join(s.Dir(), fileLinks), err))
+	}
 	return BackupReport{"wf.backup.report/v1", dir, b.m.At, b.m.Heads.Count, b.m.Packs.Count, b.m.Bytes, b.copied, b.m.Excluded}, nil
 }
 
@@ -169,51 +162,58 @@ func (s *Store) LastBackup() (*LastBackup, error) {
 
 // backup is one that is being made.
 type backup struct {
-	s      *Store
-	dir    string
-	o      BackupOptions
-	m      Manifest
-	known  map[[32]byte]bool // packs that bundles have
-	copied int64
-	of     int64 // bytes that are read, about
-	done   int64
+	s     *Store
+	dir   string
+	o     BackupOptions
+	m     Manifest
+	known map[[32]byte]bool // packs that bundles have
+	of    int64             // bytes that are read, about
+	done  int64
 
+	links keptLinks
+	graph reachGraph
+	packs []backupPack // that were read, from the newest to the oldest
+
+	// Of the goroutine that writes, until it has ended:
+	jobs   chan func() error
 	bundle *bundle // that is written
+	copied int64
+}
+
+// backupPack is a pack as it was read.
+type backupPack struct {
+	key     [packKeySize]byte
+	sum     [32]byte // of what is stored under the key
+	stored  int      // its length
+	content [32]byte // sum, or that of the blob file
+	blob    bool
+	taken   bool // a bundle has it, or will
+	blocks  []uint32
 }
 
 func (b *backup) write(ctx context.Context) error {
-	c := &collector{s: b.s, clock: b.s.now(), now: extent{pack: string(packKey(0))}, blobs: map[[32]byte]bool{},
-		marks: marker{ids: map[[32]byte]uint32{}, stones: map[[32]byte]protocol.Link{}}}
-	if b.o.Gentle {
-		c.pause = 30
-	}
-	b.of = 2 * fileSize(b.s)
-	refs, reflog, err := b.view(ctx)
+	b.of = fileSize(b.s)
+	b.links = b.s.readLinks()
+	refs, reflog, top, err := b.view(ctx)
 	if err != nil {
 		return err
 	}
-	if err := c.readAll(ctx, func(sum, pack []byte, at int) {
-		if at == 0 {
-			b.progress(0)
-		}
-	}); err != nil {
+	if err := b.wanted(refs, reflog); err != nil {
 		return err
 	}
-	for _, it := range refs {
-		h, err := parseHead(string(it.key), it.value)
-		if err == nil {
-			err = c.from(ctx, h.Link, "head "+h.Name)
-		}
-		if err != nil {
+	err = b.writing(ctx, func(ctx context.Context) error {
+		if err := b.copyDown(ctx, top); err != nil {
 			return err
 		}
-	}
-	for _, it := range reflog {
-		if err := c.lines(ctx, it, c.clock-reflogKept.Microseconds()); err != nil {
-			return err
+		if b.graph.lacks() {
+			return b.damage(ctx, refs, reflog)
 		}
+		return b.copyLeft(ctx)
+	})
+	if err != nil {
+		return err
 	}
-	if err := b.packs(ctx, c); err != nil {
+	if err := b.listPacks(); err != nil {
 		return err
 	}
 	heads := appendEntries(appendEntries(nil, refs), reflog)
@@ -223,10 +223,12 @@ func (b *backup) write(ctx context.Context) error {
 	return b.finish()
 }
 
-// view copies heads, tombstones and reflog as they are at one moment.
-func (b *backup) view(ctx context.Context) (refs, reflog []entry, err error) {
+// view copies heads, tombstones and reflog as they are at one moment, and the key of the newest pack.
+func (b *backup) view(ctx context.Context) (refs, reflog []entry, top []byte, err error) {
 	err = b.s.view(ctx, func(tx *bolt.Tx) error {
 		refs, reflog = nil, nil
+		newest, _ := tx.Bucket(bucketBlocks).Cursor().Last()
+		top = bytes.Clone(newest)
 		b.m.At = b.s.now()
 		all := func(bucket []byte, to *[]entry) error {
 			return tx.Bucket(bucket).ForEach(func(k, v []byte) error {
@@ -236,7 +238,7 @@ func (b *backup) view(ctx context.Context) (refs, reflog []entry, err error) {
 		}
 		return errors.Join(all(bucketRefs, &refs), all(bucketReflog, &reflog))
 	})
-	return refs, reflog, err
+	return refs, reflog, top, err
 }
 
 // appendEntries writes how many entries there are, and each with its lengths.
@@ -249,142 +251,13 @@ func appendEntries(out []byte, all []entry) []byte {
 	return out
 }
 
-// packs copies the packs that have a block which is reached, unless a bundle has them.
-func (b *backup) packs(ctx context.Context, c *collector) error {
-	var list []byte
-	err := b.s.eachPart(ctx, [][]byte{bucketBlocks}, nil, nil, func(part []entry) error {
-		begun := time.Now()
-		defer c.rest(ctx, begun)
-		for _, it := range part {
-			b.progress(int64(len(it.value)))
-			n, seen := slices.BinarySearchFunc(c.packs, string(it.key), func(p seenPack, key string) int { return strings.Compare(p.key, key) })
-			if !seen || !slices.ContainsFunc(c.packs[n].blocks, func(id uint32) bool { return c.marks.blocks[id].state&gcLive != 0 }) {
-				continue
-			}
-			sum := sha256.Sum256(it.value)
-			list = append(list, sum[:]...)
-			b.m.Bytes += int64(len(it.value))
-			if it.value[0] == packBlob {
-				if err := b.blob(it.value[1:]); err != nil {
-					return err
-				}
-			}
-			if b.known[sum] {
-				continue
-			}
-			b.known[sum] = true
-			if err := b.add(sum, it.value); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if err == nil {
-		err = b.flush()
-	}
-	if b.bundle != nil {
-		err = errors.Join(err, b.bundle.drop())
-	}
-	if err == nil {
-		b.m.Packs, err = b.list(list, len(list)/sha256.Size)
-	}
-	return err
-}
-
-func (b *backup) progress(n int64) {
-	b.done += n
-	if b.o.Progress != nil {
-		b.o.Progress(b.done, b.of)
-	}
-}
-
-// bundle is a file of packs that is written.
-type bundle struct {
-	f    *os.File
-	w    *bufio.Writer
-	sum  hash.Hash
-	size int64
-	list []byte
-}
-
-func (x *bundle) drop() error { return errors.Join(x.f.Close(), removeIfThere(x.f.Name())) }
-
-// add writes a pack to the bundle that is written.
-func (b *backup) add(sum [32]byte, stored []byte) error {
-	if err := b.s.opts.before(OpBackup); err != nil {
-		return err
-	}
-	if b.bundle == nil {
-		f, err := os.CreateTemp(filepath.Join(b.dir, dirPacks), bundleNew+"*")
-		if err != nil {
-			return err
-		}
-		h := sha256.New()
-		b.bundle = &bundle{f: f, w: bufio.NewWriterSize(io.MultiWriter(f, h), 1<<20), sum: h}
-	}
-	x := b.bundle
-	head := binary.AppendUvarint(nil, uint64(len(stored)))
-	if _, err := x.w.Write(head); err != nil {
-		return err
-	}
-	if _, err := x.w.Write(stored); err != nil {
-		return err
-	}
-	x.size += int64(len(head) + len(stored))
-	x.list = append(x.list, sum[:]...)
-	b.copied += int64(len(stored))
-	if x.size < bundleMax {
-		return nil
-	}
-	return b.flush()
-}
-
-// flush ends the bundle that is written.
-func (b *backup) flush() error {
-	x := b.bundle
-	if x == nil {
-		return nil
-	}
-	if err := errors.Join(x.w.Flush(), x.f.Sync()); err != nil {
-		return err
-	}
-	name := hex.EncodeToString(x.sum.Sum(nil))
-	path := filepath.Join(b.dir, dirPacks, name)
-	if err := files.Replace(path+".list", x.list); err != nil {
-		return err
-	}
-	if err := errors.Join(x.f.Close(), b.s.opts.before(OpBackup), os.Rename(x.f.Name(), path)); err != nil {
-		return err
-	}
-	b.bundle = nil
-	b.m.Bundles = append(b.m.Bundles, BackupFile{name, x.size})
-	return files.SyncDir(filepath.Dir(path))
-}
-
-// blob copies a blob file, which was hashed when the graph was made.
-func (b *backup) blob(digest []byte) error {
-	name := hex.EncodeToString(digest)
-	b.m.Blobs = append(b.m.Blobs, name)
-	data, err := readData(b.s.blobPath(digest))
-	if err != nil {
-		return err
-	}
-	b.m.Bytes += int64(len(data))
-	to := filepath.Join(b.dir, dirBlobs, name[:2], name)
-	if old, err := os.Lstat(to); err == nil && old.Mode().IsRegular() && old.Size() == int64(len(data)) {
-		return nil
-	}
-	if err := errors.Join(b.s.opts.before(OpBackup), files.MakeDir(filepath.Dir(to))); err != nil {
-		return err
-	}
-	b.copied += int64(len(data))
-	return files.Replace(to, data)
-}
-
 // list writes a list, under the name of its contents.
 func (b *backup) list(data []byte, count int) (BackupList, error) {
 	name := sumName(data)
-	err := errors.Join(b.s.opts.before(OpBackup), files.Replace(filepath.Join(b.dir, dirLists, name), data))
+	err := b.s.opts.before(OpBackup)
+	if err == nil {
+		err = files.Replace(filepath.Join(b.dir, dirLists, name), data)
+	}
 	return BackupList{BackupFile{name, int64(len(data))}, count}, err
 }
 

@@ -1,12 +1,14 @@
 package cas
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"syscall"
 	"testing"
@@ -301,8 +303,9 @@ func TestACollectionDuringABackupIsRefused(t *testing.T) {
 	}
 }
 
-// BenchmarkBackup backs up a store of about 1 GB (WF_BENCH_MB), and then what was added to it.
-func BenchmarkBackup(b *testing.B) {
+// toMeasure is a store of about 1 GB (WF_BENCH_MB).
+func toMeasure(b *testing.B) *Store {
+	b.Helper()
 	want := int64(1000)
 	if _, err := fmt.Sscan(os.Getenv("WF_BENCH_MB"), &want); err != nil && os.Getenv("WF_BENCH_MB") != "" {
 		b.Fatal(err)
@@ -320,16 +323,93 @@ func BenchmarkBackup(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
+	return s
+}
+
+// BenchmarkBackup backs up a store, and then again what was not added to it.
+func BenchmarkBackup(b *testing.B) {
+	s := toMeasure(b)
 	for b.Loop() {
 		dir := b.TempDir()
-		begun := time.Now()
+		begun, worked := time.Now(), processorTime(b)
 		r := must(Backup(b.Context(), s, dir, BackupOptions{}))
 		b.ReportMetric(float64(r.Copied)/1e6/time.Since(begun).Seconds(), "MB/s")
-		begun = time.Now()
+		b.ReportMetric((processorTime(b) - worked).Seconds(), "cpu-s")
+		begun, worked = time.Now(), processorTime(b)
 		must(Backup(b.Context(), s, dir, BackupOptions{}))
 		b.ReportMetric(time.Since(begun).Seconds(), "s-again")
+		b.ReportMetric((processorTime(b) - worked).Seconds(), "cpu-s-again")
 		begun = time.Now()
 		must(VerifyBackup(b.Context(), dir))
 		b.ReportMetric(float64(r.Copied)/1e6/time.Since(begun).Seconds(), "MB/s-verify")
 	}
+}
+
+// BenchmarkGentleBackup tells how much longer a commit of a live run takes beside a gentle backup, in percent of the median and
+// of the mean. Both are measured in turns of two seconds, WF_BENCH_TURNS of each.
+func BenchmarkGentleBackup(b *testing.B) {
+	s := toMeasure(b)
+	turns := 8
+	if _, err := fmt.Sscan(os.Getenv("WF_BENCH_TURNS"), &turns); err != nil && os.Getenv("WF_BENCH_TURNS") != "" {
+		b.Fatal(err)
+	}
+	live := must(Open(b.Context(), s.Dir(), Options{Wait: time.Minute}))
+	defer live.Close()
+	run, at := must(live.Memory("live")), EventRef{}
+	step := func() time.Duration {
+		begun := time.Now()
+		all, err := run.Append(b.Context(), begun.UnixMicro(), at, []Draft{{Data: protocol.TextSaid{Content: protocol.NewText(fmt.Sprint(begun, randomText(1500)))}}})
+		if err != nil {
+			b.Fatal(err)
+		}
+		at = EventRef{all[0].Seq, all[0].CID}
+		return time.Since(begun)
+	}
+	for b.Loop() {
+		var took [2][]time.Duration // alone, beside a backup
+		copied := int64(0)
+		for range turns {
+			for beside := range took {
+				ctx, stop := context.WithCancel(b.Context())
+				var backup sync.WaitGroup
+				if beside == 1 {
+					dir := b.TempDir()
+					backup.Go(func() {
+						_, err := Backup(ctx, s, dir, BackupOptions{Gentle: os.Getenv("WF_BENCH_HARSH") == "", Progress: func(int64, int64) { copied++ }})
+						if err == nil || !errors.Is(err, context.Canceled) {
+							b.Errorf("the backup ended: %v", err)
+						}
+					})
+				}
+				for begun := time.Now(); time.Since(begun) < 2*time.Second; time.Sleep(3 * time.Millisecond) { // what a quick command takes
+					took[beside] = append(took[beside], step())
+				}
+				stop()
+				backup.Wait()
+			}
+		}
+		if copied == 0 {
+			b.Error("nothing was backed up")
+		}
+		var median, mean [2]float64
+		for i, all := range took {
+			slices.Sort(all)
+			median[i] = float64(all[len(all)/2])
+			for _, d := range all {
+				mean[i] += float64(d) / float64(len(all))
+			}
+		}
+		b.ReportMetric(median[0]/1e3, "µs-alone")
+		b.ReportMetric(100*(median[1]/median[0]-1), "%median")
+		b.ReportMetric(100*(mean[1]/mean[0]-1), "%mean")
+	}
+}
+
+// processorTime is what this process has worked, on all processors.
+func processorTime(b *testing.B) time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

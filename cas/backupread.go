@@ -62,7 +62,7 @@ func (m *Manifest) check() error {
 
 // VerifyBackup reads all of a backup again. What it finds damaged or missing is an error wrapping ErrCorrupt.
 func VerifyBackup(ctx context.Context, dir string) (Manifest, error) {
-	m, err := readBackup(ctx, dir, func([]byte) error { return nil }, func(string, []byte) error { return nil }, func(refs, reflog []entry) error { return nil })
+	m, err := readBackup(ctx, dir, func(int, []byte) error { return nil }, func(string, []byte) error { return nil }, func(refs, reflog []entry) error { return nil })
 	if err != nil {
 		return m, damagedBackup(fmt.Errorf("the backup in %s: %w", dir, classify(err)))
 	}
@@ -77,8 +77,9 @@ func damagedBackup(err error) error {
 	return err
 }
 
-// readBackup gives the parts of a backup, each held against its hash: its packs in order, its blobs, its heads.
-func readBackup(ctx context.Context, dir string, pack func([]byte) error, blob func(name string, data []byte) error, heads func(refs, reflog []entry) error) (m Manifest, err error) {
+// readBackup gives the parts of a backup, each held against its hash: its packs, with their places in the store from 0 on, its
+// blobs, its heads.
+func readBackup(ctx context.Context, dir string, pack func(at int, stored []byte) error, blob func(name string, data []byte) error, heads func(refs, reflog []entry) error) (m Manifest, err error) {
 	if m, _, err = readManifest(dir); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
 			err = protocol.ErrUsage.With("wf store backup DIR makes one", "there is no backup in %s", dir)
@@ -92,9 +93,9 @@ func readBackup(ctx context.Context, dir string, pack func([]byte) error, blob f
 	if err != nil {
 		return m, err
 	}
-	wanted := make(map[[32]byte]bool, len(list)/sha256.Size)
-	for d := range slices.Chunk(list, sha256.Size) {
-		wanted[[32]byte(d)] = true
+	wanted := make(map[[32]byte]int, m.Packs.Count)
+	for i, d := range slices.Collect(slices.Chunk(list, sha256.Size)) {
+		wanted[[32]byte(d)] = i
 	}
 	for _, f := range m.Bundles {
 		if err := readBundle(ctx, dir, f, wanted, pack); err != nil {
@@ -175,7 +176,7 @@ func readListed(dir string, l BackupList) ([]byte, error) {
 }
 
 // readBundle gives the packs of a bundle that are wanted, and takes them off the list.
-func readBundle(ctx context.Context, dir string, b BackupFile, wanted map[[32]byte]bool, pack func([]byte) error) error {
+func readBundle(ctx context.Context, dir string, b BackupFile, wanted map[[32]byte]int, pack func(int, []byte) error) error {
 	damaged := func(err error) error {
 		return fmt.Errorf("bundle %s: %w", b.SHA256, errors.Join(protocol.ErrCorrupt, err))
 	}
@@ -202,11 +203,12 @@ func readBundle(ctx context.Context, dir string, b BackupFile, wanted map[[32]by
 			return damaged(err)
 		}
 		sum := sha256.Sum256(stored)
-		if !wanted[sum] {
+		at, ok := wanted[sum]
+		if !ok {
 			continue
 		}
 		delete(wanted, sum)
-		if err := pack(stored); err != nil {
+		if err := pack(at, stored); err != nil {
 			return err
 		}
 	}

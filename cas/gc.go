@@ -161,18 +161,6 @@ type collector struct {
 	waste   int64             // stored bytes of dead blocks, about
 	blobs   map[[32]byte]bool // named by a pack
 	reindex bool
-	pause   int // a gentle backup rests so many times as long as it worked
-}
-
-// rest gives the processors to others.
-func (c *collector) rest(ctx context.Context, begun time.Time) {
-	if c.pause == 0 {
-		return
-	}
-	select {
-	case <-time.After(min(time.Since(begun)*time.Duration(c.pause), time.Second)):
-	case <-ctx.Done():
-	}
 }
 
 // seenPack is a pack as it was when the store was read.

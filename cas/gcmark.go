@@ -98,6 +98,10 @@ type marker struct {
 	stones map[[32]byte]protocol.Link // tombstones: the newest event that the run had
 }
 
+func newMarker() marker {
+	return marker{ids: map[[32]byte]uint32{}, stones: map[[32]byte]protocol.Link{}}
+}
+
 func (m *marker) id(sum [32]byte) uint32 {
 	id, ok := m.ids[sum]
 	if !ok {
@@ -176,8 +180,8 @@ func (s *Store) readPacks(part []entry) []readPack {
 				p := &out[i]
 				p.entry = part[i]
 				us, err := s.unpack(p.value)
-				if err == nil && p.value[0] == packBlob && (len(us) != 1 || !bytes.Equal(us[0].digest[:], p.value[1:])) {
-					err = fmt.Errorf("blob file %x holds another block: %w", p.value[1:], protocol.ErrCorrupt)
+				if err == nil {
+					err = misplaced(p.value, len(us), us[len(us)-1].digest)
 				}
 				p.err = err
 				for j := range us {
@@ -190,9 +194,17 @@ func (s *Store) readPacks(part []entry) []readPack {
 	return out
 }
 
+// misplaced is an error for a blob file with other blocks than its pack names: so many, and the last has this digest.
+func misplaced(pack []byte, blocks int, digest [32]byte) error {
+	if pack[0] == packBlob && (blocks != 1 || !bytes.Equal(digest[:], pack[1:])) {
+		return fmt.Errorf("blob file %x holds another block: %w", pack[1:], protocol.ErrCorrupt)
+	}
+	return nil
+}
+
 // mark reads the whole store in slices and finds what is reached.
 func (c *collector) mark(ctx context.Context, r *GCReport) error {
-	c.marks = marker{ids: map[[32]byte]uint32{}, stones: map[[32]byte]protocol.Link{}}
+	c.marks = newMarker()
 	check, err := c.s.beginIndexSum(ctx)
 	if err != nil {
 		return err
@@ -212,8 +224,6 @@ func (c *collector) mark(ctx context.Context, r *GCReport) error {
 // readAll takes all blocks into the graph, and tells of each with its place.
 func (c *collector) readAll(ctx context.Context, tell func(sum, pack []byte, at int)) error {
 	err := c.s.eachPart(ctx, [][]byte{bucketBlocks}, nil, nil, func(part []entry) error {
-		begun := time.Now()
-		defer c.rest(ctx, begun)
 		for _, p := range c.s.readPacks(part) {
 			if p.err != nil {
 				return fmt.Errorf("the store is damaged (pack %s: %s); wf verify tells more: %w", packNumber(p.key), oneLine(p.err), protocol.ErrCorrupt)
@@ -326,25 +336,34 @@ func (c *collector) reach(ctx context.Context) error {
 	return nil
 }
 
-// lines marks what the moves of a head in a chunk of the reflog lead to, as far as it is still there.
+// lines marks what the moves of a head in a chunk of the reflog lead to, as far as it is still there: what is not was
+// collected when it was older than the reflog kept.
 func (c *collector) lines(ctx context.Context, chunk entry, since int64) error {
-	name, _, _ := strings.Cut(string(chunk.key), "\x00")
+	moves, err := movesIn(chunk, since)
+	for _, n := range moves {
+		if err == nil && c.has(ctx, n) {
+			name, _, _ := strings.Cut(string(chunk.key), "\x00")
+			err = c.from(ctx, n.link(), "reflog of "+name)
+		}
+	}
+	return err
+}
+
+// movesIn is what a head moved to since then, by a chunk of its reflog.
+func movesIn(chunk entry, since int64) (out []blockName, err error) {
 	var x rawLine
 	for rd := (reader{b: chunk.value}); len(rd.b) > 0; {
 		x = rd.rawLine(x)
 		line, err := x.line()
 		if rd.bad || err != nil {
-			return fmt.Errorf("the reflog of %s is damaged; wf verify tells more: %w", name, protocol.ErrCorrupt)
+			name, _, _ := strings.Cut(string(chunk.key), "\x00")
+			return nil, fmt.Errorf("the reflog of %s is damaged; wf verify tells more: %w", name, protocol.ErrCorrupt)
 		}
-		n, ok := nameOf(line.New)
-		if line.TS < since || !ok || !c.has(ctx, n) {
-			continue // collected when it was older than the reflog kept
-		}
-		if err := c.from(ctx, line.New, "reflog of "+name); err != nil {
-			return err
+		if n, ok := nameOf(line.New); ok && line.TS >= since {
+			out = append(out, n)
 		}
 	}
-	return nil
+	return out, nil
 }
 
 // rawHeads are the heads by name.
@@ -400,7 +419,7 @@ func (c *collector) from(ctx context.Context, root protocol.Link, what string) e
 func (c *collector) follow(ctx context.Context, source blockSource, root protocol.Link, what string) error {
 	n, ok := nameOf(root)
 	if !ok {
-		return fmt.Errorf("%s: %s is no block of this store: %w", what, root, protocol.ErrCorrupt)
+		return noBlockOfStore(what, root)
 	}
 	missing := func(sum [32]byte, err error) error {
 		if ctx.Err() != nil {
@@ -435,6 +454,10 @@ func (c *collector) follow(ctx context.Context, source blockSource, root protoco
 		}
 	}
 	return nil
+}
+
+func noBlockOfStore(what string, l protocol.Link) error {
+	return fmt.Errorf("%s: %s is no block of this store: %w", what, l, protocol.ErrCorrupt)
 }
 
 // ensureAny is ensure for a block of which only the digest is known.

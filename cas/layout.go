@@ -15,6 +15,7 @@ import (
 //	turn          flock EX while queueing for store.lock
 //	blobs/xx/…    stored packs over 64 KiB, named by the digest of their block
 //	backup.json   where the last backup is (backup.go)
+//	backup.links  what blocks link to, for the next backup (backuplinks.go)
 //	runs/ID.lock  flock EX while a process drives run ID, and its pid; see drivelock.go
 //	runs/.notify-…  flock EX while a process delivers to a sink, named by the digest of its name
 //

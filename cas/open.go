@@ -99,7 +99,7 @@ func (s *Store) warn(err error) {
 }
 
 // ours are the names that a directory may hold before a store is made in it.
-var ours = []string{fileDB, fileLock, fileTurn, dirBlobs, dirRuns, "config.yaml", ".gitignore", "trust", "tmp", fileBackup}
+var ours = []string{fileDB, fileLock, fileTurn, dirBlobs, dirRuns, "config.yaml", ".gitignore", "trust", "tmp", fileBackup, fileLinks}
 
 // Open opens the store in dir, and makes it when there is none. It takes no lock that stays:
 // the store is held only while something is read or written, and other processes come in

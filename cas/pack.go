@@ -214,6 +214,8 @@ func references(refs []reference, data []byte, earlier []unpacked) []reference {
 	}
 }
 
+var errEmptyPack = fmt.Errorf("empty pack: %w", protocol.ErrCorrupt)
+
 // unpacked is a block out of a pack; its hash has not been compared with anything.
 type unpacked struct {
 	codec  byte
@@ -228,7 +230,7 @@ type unpacked struct {
 func unpack(stored []byte) ([]unpacked, error) {
 	segs, err := segments(stored)
 	if len(segs) == 0 && err == nil {
-		err = fmt.Errorf("empty pack: %w", protocol.ErrCorrupt)
+		err = errEmptyPack
 	}
 	count := 0
 	for _, s := range segs {
@@ -246,12 +248,40 @@ func unpack(stored []byte) ([]unpacked, error) {
 	return out, err
 }
 
+// eachUnpacked gives f the blocks of a stored pack one after another, and ends at damage. A block is gone when f returns.
+func eachUnpacked(stored []byte, f func(*unpacked)) error {
+	segs, err := segments(stored)
+	if len(segs) == 0 && err == nil {
+		err = errEmptyPack
+	}
+	buf := packBuffers.Get().(*packBuffer)
+	defer buf.recycle()
+	for _, s := range segs {
+		var us []unpacked
+		if err == nil {
+			buf.body, err = s.plain(buf.body[:0])
+		}
+		if err == nil {
+			us, err = s.parse(buf.body)
+		}
+		for i := range us {
+			f(&us[i])
+		}
+	}
+	return err
+}
+
 // open unpacks a segment.
 func (s segment) open() ([]unpacked, error) {
-	body, err := s.plain()
+	body, err := s.plain(nil)
 	if err != nil {
 		return nil, err
 	}
+	return s.parse(body)
+}
+
+// parse takes the body of a segment apart; the blocks lie in it.
+func (s segment) parse(body []byte) ([]unpacked, error) {
 	out := make([]unpacked, 0, s.count)
 	for r := (reader{b: body}); len(r.b) > 0; {
 		head := r.uint()
@@ -302,15 +332,16 @@ func (r *reader) record(size uint64, earlier []unpacked) []byte {
 	return append(data, r.take(size-uint64(len(data)))...)
 }
 
-func (s segment) plain() ([]byte, error) {
+// plain adds the body of a segment to out.
+func (s segment) plain(out []byte) ([]byte, error) {
 	switch s.held {
 	case packPlain:
-		return bytes.Clone(s.body), nil
+		return append(out, s.body...), nil
 	case packZstd1:
 		buf := packBuffers.Get().(*packBuffer)
 		defer buf.recycle()
 		buf.frame = append(append(buf.frame[:0], zstdMagic...), s.body...)
-		body, err := zdecoder().DecodeAll(buf.frame, nil)
+		body, err := zdecoder().DecodeAll(buf.frame, out)
 		if err != nil {
 			return nil, fmt.Errorf("segment of %d bytes: %w: %w", len(s.body), protocol.ErrCorrupt, err)
 		}

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync/atomic"
 
 	bolt "go.etcd.io/bbolt"
@@ -166,36 +167,36 @@ func restoreInto(ctx context.Context, backup, at string, now int64, o Options) (
 			err = errors.Join(err, w.db.Close())
 		}
 	}()
-	n, size := uint64(0), 0
+	size := 0
 	var packs []entry
 	var blobs []entry // packs that name a blob file, which is written first
 	flush := func() error {
+		slices.SortFunc(packs, func(a, b entry) int { return bytes.Compare(a.key, b.key) })
 		err := w.put([][]byte{bucketBlocks}, packs)
 		packs, size = nil, 0
 		return err
 	}
-	add := func(stored []byte, us []unpacked) error {
-		n++
-		it := entry{packKey(n), stored}
+	add := func(it entry, us []unpacked) error {
 		for i := range us {
 			w.enter(us[i].digest, it.key, i)
 		}
 		packs = append(packs, it)
-		if size += len(stored); size < sliceBytes {
+		if size += len(it.value); size < sliceBytes {
 			return nil
 		}
 		return flush()
 	}
-	m, err = readBackup(ctx, backup, func(stored []byte) error {
+	m, err = readBackup(ctx, backup, func(at int, stored []byte) error {
+		it := entry{packKey(uint64(at) + 1), stored}
 		if len(stored) > 0 && stored[0] == packBlob {
-			blobs = append(blobs, entry{value: stored})
+			blobs = append(blobs, it)
 			return nil
 		}
 		us, err := unpack(stored)
 		if err != nil {
 			return err
 		}
-		return add(stored, us)
+		return add(it, us)
 	}, func(name string, data []byte) error {
 		dir := filepath.Join(at, dirBlobs, name[:2])
 		if err := errors.Join(os.MkdirAll(dir, 0o700), o.before(OpBlob)); err != nil {
@@ -206,7 +207,7 @@ func restoreInto(ctx context.Context, backup, at string, now int64, o Options) (
 		for _, it := range blobs {
 			us, err := s.unpack(it.value)
 			if err == nil {
-				err = add(it.value, us)
+				err = add(it, us)
 			}
 			if err != nil {
 				return err
@@ -224,7 +225,7 @@ func restoreInto(ctx context.Context, backup, at string, now int64, o Options) (
 	if err != nil {
 		return m, err
 	}
-	if err := w.db.Update(func(tx *bolt.Tx) error { return seal(tx, n, held) }); err != nil {
+	if err := w.db.Update(func(tx *bolt.Tx) error { return seal(tx, uint64(m.Packs.Count), held) }); err != nil {
 		return m, err
 	}
 	err = errors.Join(w.db.Sync(), w.db.Close(), files.SyncDir(filepath.Join(at, dirBlobs)), files.SyncDir(at))
