@@ -29,9 +29,9 @@ func (d *driver) ending(v *rules.Verdict) (x cas.Draft, blocks []cas.Block, last
 	if err != nil || len(d.s.Program().Workflow.Always) == 0 {
 		return cas.Draft{Data: protocol.Finished{Status: v.Status, Result: result}}, blocks, true, err
 	}
-	c := d.s.Closed(v)
+	c, err := d.s.Closed(v)
 	c.Result, c.Outputs = result, outputs
-	return cas.Draft{Data: c}, blocks, false, nil
+	return cas.Draft{Data: c}, blocks, false, err
 }
 
 // ended is called when what ends a drive is on disk. Where another process had the run close first, the drive goes on
@@ -70,8 +70,8 @@ func (d *driver) isAlways(step string) bool {
 	return err == nil && v.Begun.Via == protocol.ViaAlways
 }
 
-// errNoOneToAsk is what an always role is told that asks.
-var errNoOneToAsk = &protocol.Failure{ErrorInfo: protocol.ErrorInfo{Code: "cannot_ask", Phase: "always",
+// errCannotAsk is the failure of an always role that asks.
+var errCannotAsk = &protocol.Failure{ErrorInfo: protocol.ErrorInfo{Code: "cannot_ask", Phase: "always",
 	Message: "an always role asked for a person or a signal: it cannot wait"}}
 
 // notBegun is the failure of an always role that could not be performed. Why holds what differs between machines, and is

@@ -416,7 +416,7 @@ func (d *driver) heard(r report) (facts []cas.Draft, blocks []cas.Block, err err
 			x, blocks = event, append(blocks, more...)
 		}
 		if _, asks := x.(protocol.WaitingFor); asks && d.isAlways(r.step) {
-			return nil, nil, errNoOneToAsk
+			return nil, nil, errCannotAsk
 		}
 		d.noteHold(r.step, x)
 		fact, err := cas.Draft{Step: r.step, Data: x}.Ready()

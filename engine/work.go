@@ -201,7 +201,7 @@ func (d *driver) conclude(ctx context.Context, w *worker, end *outcome) ([]cas.D
 	case end.err == nil:
 		return d.completed(w, end, nil)
 	case errors.Is(end.err, protocol.ErrWaiting) && always:
-		failure = errNoOneToAsk
+		failure = errCannotAsk
 	case errors.Is(end.err, protocol.ErrWaiting):
 		if v.Mode != rules.Waits && v.Mode != rules.Ready { // ready: what it waits for came before this report
 			return d.parkVisit(w.step, fmt.Sprintf("the performer waits but said not for what: %v", end.err), ""), nil, nil

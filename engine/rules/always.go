@@ -52,31 +52,36 @@ func (s *State) Last() (protocol.Data, error) {
 }
 
 // Closed is how a run closes that comes to a verdict, without the Result.
-func (s *State) Closed(v *Verdict) protocol.Closing {
-	c := protocol.Closing{Status: v.Status, Message: protocol.NewText(v.Detail)}
+func (s *State) Closed(v *Verdict) (c protocol.Closing, err error) {
+	c = protocol.Closing{Status: v.Status, Message: protocol.NewText(v.Detail)}
 	if f, _, ok := s.toFail(s.firings()); ok && v.Status == protocol.Failed {
-		c.Code = s.failureCode(f.sources)
+		c.Code, err = s.failureCode(f.sources)
 	}
-	return c
+	return c, err
 }
 
 // failureCode is the code of the first step behind a token that failed, "" where none did.
-func (s *State) failureCode(sources []*act) string {
+func (s *State) failureCode(sources []*act) (string, error) {
 	for _, l := range links(sources) {
+		if l == s.Start {
+			continue
+		}
 		r, err := s.from.Step(l)
-		if err != nil || r.Status != protocol.StepFailed || !r.Error.Defined() {
+		if err != nil {
+			return "", err
+		}
+		if r.Status != protocol.StepFailed || !r.Error.Defined() {
 			continue
 		}
 		raw, err := s.from.Payload(r.Error)
 		if err != nil {
-			continue
+			return "", err
 		}
-		if info, err := lang.DecodeObject(raw); err == nil {
-			code, _ := info["code"].(string)
-			return code
-		}
+		info, err := lang.DecodeObject(raw)
+		code, _ := info["code"].(string)
+		return code, err
 	}
-	return ""
+	return "", nil
 }
 
 func (s *State) closes(d protocol.Closing) error {

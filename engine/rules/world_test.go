@@ -153,7 +153,9 @@ func (w *world) closes(v *rules.Verdict) bool {
 	if w.s.Closing != nil || !ends || len(w.s.Program().Workflow.Always) == 0 {
 		return false
 	}
-	w.say("", w.s.Closed(v))
+	closing, err := w.s.Closed(v)
+	w.must(err)
+	w.say("", closing)
 	return true
 }
 
