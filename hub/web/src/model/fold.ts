@@ -101,6 +101,7 @@ export class State {
   private busy = new Set<string>(); // steps that run or will be tried again
   private over = false;
   private suspended = false;
+  private why = ""; // it ends as it closes
   private queued = false;
   private entered = new Map<string, {visits: number; status: StepStatus}>(); // role → its visits, a fan-out is one; the status is that before this.steps
 
@@ -211,13 +212,13 @@ export class State {
 
   goOn(): void {
     this.suspended = false;
-    if (!this.queued && !this.closing) this.reason = "";
+    if (!this.queued) this.reason = this.why;
   }
 
   /** A fork goes on from what may have been the end of another run. */
   reopen(): void {
     this.over = false;
-    this.closing = "";
+    this.closing = this.why = "";
     this.queued = false;
     this.goOn();
   }
@@ -226,13 +227,13 @@ export class State {
   close(status: Status, message: Text): void {
     this.closing = status;
     this.suspended = false;
-    this.reason = textOf(message);
+    this.reason = this.why = textOf(message);
     this.stop();
   }
 
   end(status: Status, reason: string): void {
     this.over = true;
-    this.closing = "";
+    this.closing = this.why = "";
     this.status = status;
     this.reason = reason;
     this.stop();

@@ -221,3 +221,31 @@ test("a run and a step wait for a slot of a group", () => {
   assert.equal(fold(j, 5).status, "running");
   assert.equal(fold(j).steps.get("a#1")?.status, "running");
 });
+
+test("a run that closes asks nothing more, and what it ends as is known", () => {
+  const closes: Said[] = [
+    ["run_started", "", {title: "Deploy"}],
+    ["step_started", "gate#1", start("gate")],
+    ["waiting", "gate#1", {kind: "choice", question: "Go on?", choices: [], form: null, due: 0}],
+    ["closing", "", {status: "cancelled", message: "wrong branch", by: "ann"}],
+    ["step_started", "unlock#1", start("unlock", {edge: -1, via: "always"})],
+    ["suspended", "", {reason: "interrupt"}],
+    ["resumed", "", {by: "ann"}],
+    ["step_completed", "unlock#1", {status: "failed", ms: 5, record: {"/": "r1"}}],
+    ["cancelled", "", {by: "ann", reason: "wrong branch"}],
+  ];
+  const j = journal(closes);
+  const at = (seq: number) => fold(j, seq);
+  assert.equal(at(3).status, "waiting");
+  const closing = at(4);
+  assert.deepEqual([closing.status, closing.closing, closing.reason, closing.final], ["running", "cancelled", "wrong branch", false]);
+  assert.equal(closing.waiting.size, 0);
+  assert.equal(closing.steps.get("gate#1")?.status, "parked");
+  assert.equal(at(5).steps.get("unlock#1")?.status, "running");
+  assert.equal(at(5).taken.size, 1); // no edge leads to an always role
+  assert.deepEqual([at(6).status, at(6).closing], ["suspended", "cancelled"]);
+  assert.deepEqual([at(7).status, at(7).reason], ["running", "wrong branch"]);
+  const end = at(9);
+  assert.deepEqual([end.status, end.closing, end.final], ["cancelled", "", true]);
+  assert.equal(end.steps.get("unlock#1")?.status, "failed");
+});
