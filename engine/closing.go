@@ -74,7 +74,7 @@ func (d *driver) isAlways(step string) bool {
 var errCannotAsk = &protocol.Failure{ErrorInfo: protocol.ErrorInfo{Code: "cannot_ask", Phase: "always",
 	Message: "an always role asked for a person or a signal: it cannot wait"}}
 
-// notBegun is the failure of an always role that could not be performed. Why holds what differs between machines, and is
+// notBegun is the failure of an always role that could not be performed. Its Detail holds what differs between machines, and is
 // said in the journal alone.
 func notBegun(err error) *protocol.Failure {
 	return &protocol.Failure{Err: err, Detail: err.Error(), ErrorInfo: protocol.ErrorInfo{Code: cmp.Or(protocol.CodeOf(err), "cannot_go_on"), Phase: "always",
@@ -132,20 +132,23 @@ const (
 func (e *Engine) cancelled(ctx context.Context, run protocol.RunID, s *rules.State, by, reason string, how persistence) ([]cas.Draft, error) {
 	skipped := protocol.ClosingSkipped{Code: protocol.SkippedByPerson, By: by, Reason: reason}
 	last := cas.Draft{Data: protocol.CancelledBy{By: by, Reason: reason}}
-	mayGoOn := e.Own(ctx, run) == nil && e.Store.MayGoOn(ctx) == nil
-	if c := s.Closing; c != nil {
-		first := c.Status != protocol.Cancelled && !c.Asked
-		switch {
-		case how == cancelOnce:
-			return nil, nil
-		case how == cancelAgain && first && mayGoOn:
+	c := s.Closing
+	switch {
+	case c != nil && how == cancelOnce:
+		return nil, nil
+	case c == nil && (len(s.Program().Workflow.Always) == 0 || s.Totals.Steps == 0):
+		return []cas.Draft{last}, nil
+	}
+	mayGoOn, err := e.mayClose(ctx, run)
+	if err != nil {
+		return nil, err
+	}
+	if c != nil {
+		if first := c.Status != protocol.Cancelled && !c.Asked; how == cancelAgain && first && mayGoOn {
 			return []cas.Draft{{Data: protocol.CancelAsked{By: by, Reason: reason}}}, nil
 		}
 		data, err := s.Last()
 		return []cas.Draft{{Data: skipped}, {Data: data}}, err
-	}
-	if len(s.Program().Workflow.Always) == 0 || s.Totals.Steps == 0 {
-		return []cas.Draft{last}, nil
 	}
 	closing := cas.Draft{Data: protocol.Closing{Status: protocol.Cancelled, Message: protocol.NewText(reason), By: by}}
 	if mayGoOn {
@@ -153,6 +156,15 @@ func (e *Engine) cancelled(ctx context.Context, run protocol.RunID, s *rules.Sta
 	}
 	skipped.Code, skipped.Reason = protocol.SkippedForeign, "the run is not driven here: it came from elsewhere, or its store was restored and is not adopted"
 	return []cas.Draft{closing, {Data: skipped}, last}, nil
+}
+
+// mayClose reports whether a run may be driven here to its end. What cannot be told now is an error: nothing is skipped for it.
+func (e *Engine) mayClose(ctx context.Context, run protocol.RunID) (bool, error) {
+	err := e.Own(ctx, run)
+	if errors.Is(err, protocol.ErrForeign) || errors.Is(err, protocol.ErrRolledBack) || errors.Is(err, protocol.ErrHeld) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // CloseRuns drives runs that close to their ends. Those that another process drives are left to it.
@@ -170,13 +182,12 @@ func (e *Engine) CloseRuns(ctx context.Context, runs []protocol.RunID, by string
 // closeChildren cancels the runs of the open sub-workflows of a run that is over, where these have always roles, and has
 // them and their own children close.
 func (d *driver) closeChildren(ctx context.Context) error {
-	children := childrenOf(d.s, d.run)
-	if len(children) == 0 || !d.s.Program().Closes() {
+	if !d.s.Program().Closes() {
 		return nil
 	}
 	var errs []error
 	by := "run " + string(d.run)
-	for _, child := range children {
+	for _, child := range childrenOf(d.s, d.run) {
 		s, err := d.e.State(ctx, child)
 		if err == nil && s.Program().Closes() {
 			var closing []protocol.RunID

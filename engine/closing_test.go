@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -725,4 +726,46 @@ always: tidy
 		}
 		b.checked(id)
 	}
+}
+
+// Where it cannot be told whether a run may be driven here, nothing of its cleanup is skipped.
+func TestO06aAnUnreadablePinSkipsNoCleanup(t *testing.T) {
+	b, c := closingBench(t)
+	state := t.TempDir()
+	b.e.Pins = cas.NewPins(b.e.Store, state)
+	c.refuse["work"] = errors.New("no key")
+	id, v := b.run(closingYAML, nil)
+	if v.Status != protocol.Suspended {
+		t.Fatal(v.Status)
+	}
+	before := b.types(id)
+	kept := map[string][]byte{}
+	err := filepath.WalkDir(state, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() || strings.HasSuffix(path, ".lock") {
+			return err
+		}
+		if kept[path], err = os.ReadFile(path); err != nil {
+			return err
+		}
+		return errors.Join(os.Remove(path), os.Mkdir(path, 0o700)) // which is no file
+	})
+	if err != nil || len(kept) == 0 {
+		t.Fatal(kept, err)
+	}
+	b.e.Pins = cas.NewPins(b.e.Store, state)
+	if err := b.e.Cancel(t.Context(), id, "ada", "enough"); err == nil || b.types(id) != before {
+		t.Errorf("%v: %s", err, b.types(id))
+	}
+	for path, raw := range kept {
+		if err := errors.Join(os.Remove(path), os.WriteFile(path, raw, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := b.e.Cancel(t.Context(), id, "ada", "enough"); err != nil {
+		t.Fatal(err)
+	}
+	if v := b.view(id); v.Status != protocol.Cancelled || len(c.saw) != 2 {
+		t.Errorf("%s %v", v.Status, c.saw)
+	}
+	b.checked(id)
 }

@@ -166,8 +166,7 @@ func refusal(sentinel *protocol.Error, format string, args ...any) error {
 
 // Cancel ends a run for good. A process that drives it stops what it started. The runs of its
 // open sub-workflows are cancelled too. Those that have always roles close: these are performed here, unless another
-// process drives the run. To cancel a run that closes a second time skips what
-// is left of that.
+// process drives the run. To cancel a run that closes a second time skips what is left of that.
 func (e *Engine) Cancel(ctx context.Context, run protocol.RunID, by, reason string) error {
 	closing, err := e.CancelSoon(ctx, run, by, reason)
 	return errors.Join(err, e.CloseRuns(ctx, closing, by))
