@@ -369,12 +369,15 @@ func TestO06aARunThatIsReplacedCloses(t *testing.T) {
 	d := g.goOn(holder)
 	begins(holder, "act")
 	second := g.mustBegin(yaml, nil)
-	g.other().goOn(second)
+	s := g.other().goOn(second)
 	begins(holder, "tidy")
 	third := g.mustBegin(yaml, nil)
-	g.other().goOn(third)
+	w := g.other().goOn(third)
 	g.until(second, protocol.Cancelled)
 
+	<-s.over // what takes its place might drive it on else
+	w.stop(protocol.ErrServeStopped)
+	<-w.over
 	d.stop(errors.New("enough")) // no process drives it any more
 	<-d.over
 	g.until(holder, protocol.Suspended)
