@@ -88,7 +88,6 @@ const (
 	dirLists     = "lists"
 	dirPacks     = "packs"
 	bundleNew    = "new-" // one that is being written
-	bundleMax    = 64 << 20
 )
 
 // Backup copies what the heads of a store lead to into dir, beside what earlier backups left there. Others go on
@@ -177,6 +176,7 @@ type backup struct {
 	// Of the goroutine that writes, until it has ended:
 	jobs   chan func() error
 	bundle *bundle // that is written
+	buf    []byte  // of the one before
 	copied int64
 }
 

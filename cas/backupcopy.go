@@ -101,7 +101,7 @@ func (b *backup) copyTaken(part seenPart, packs []backupPack) func() error {
 		}
 		part.of.free()
 		if b.o.Gentle && b.bundle != nil { // what waits for the disk would hold up others all at once
-			return b.bundle.sync()
+			return b.bundle.settle()
 		}
 		return nil
 	}
@@ -212,6 +212,7 @@ func (s *Store) packsDown(ctx context.Context, top []byte) iter.Seq2[*partOf, er
 			part := newPart()
 			err := s.view(ctx, func(tx *bolt.Tx) error {
 				part.begin()
+				readAhead(tx)
 				c := tx.Bucket(bucketBlocks).Cursor()
 				k, v := c.Seek(from)
 				if !first {
