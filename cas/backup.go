@@ -99,7 +99,7 @@ func Backup(ctx context.Context, s *Store, dir string, o BackupOptions) (r Backu
 			r, err = BackupReport{}, fmt.Errorf("backup of %s to %s: %w", s.Dir(), dir, classify(err))
 		}
 	}()
-	b := backup{s: s, dir: dir, o: o, known: map[[32]byte]bool{}}
+	b := backup{s: s, dir: dir, o: o, known: map[[32]byte]bool{}, idle: make(chan *partOf, jobsAhead)}
 	unlock, err := b.prepare(ctx)
 	if err != nil {
 		return r, err
@@ -172,6 +172,7 @@ type backup struct {
 	links keptLinks
 	graph reachGraph
 	packs []backupPack // that were read, from the newest to the oldest
+	idle  chan *partOf // that are not in use
 
 	// Of the goroutine that writes, until it has ended:
 	jobs   chan func() error

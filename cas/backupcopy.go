@@ -39,7 +39,7 @@ type copiedPack struct {
 
 // copyDown copies the packs up to top that are known to be reached when they come.
 func (b *backup) copyDown(ctx context.Context, top []byte) error {
-	parts := b.s.packsDown(ctx, top)
+	parts := b.packsDown(ctx, top)
 	if !b.o.Gentle {
 		parts = beside(parts)
 	}
@@ -71,6 +71,7 @@ func (b *backup) copyDown(ctx context.Context, top []byte) error {
 			return err
 		}
 		b.rest(ctx, begun)
+		b.progress(b.packs[len(b.packs)-len(part.packs):])
 		begun = time.Now()
 	}
 	return nil
@@ -84,7 +85,6 @@ func (b *backup) take(p *copiedPack) error {
 	it := backupPack{key: [packKeySize]byte(p.key), sum: p.sum, content: p.content, stored: len(p.value), blob: p.value[0] == packBlob, blocks: b.graph.addAll(p.blocks)}
 	it.taken = b.graph.live(it.blocks)
 	b.packs = append(b.packs, it)
-	b.progress(int64(it.stored))
 	return nil
 }
 
@@ -99,7 +99,7 @@ func (b *backup) copyTaken(part seenPart, packs []backupPack) func() error {
 				}
 			}
 		}
-		part.of.free()
+		b.freePart(part.of)
 		if b.o.Gentle && b.bundle != nil { // what waits for the disk would hold up others all at once
 			return b.bundle.settle()
 		}
@@ -118,7 +118,7 @@ func (b *backup) copyLeft(ctx context.Context) error {
 	}
 	begun := time.Now()
 	for len(left) > 0 {
-		part, err := b.s.copyOut(ctx, left)
+		part, err := b.copyOut(ctx, left)
 		if err != nil {
 			return err
 		}
@@ -135,6 +135,7 @@ func (b *backup) copyLeft(ctx context.Context) error {
 		}
 		left = left[len(packs):]
 		b.rest(ctx, begun)
+		b.progress(packs)
 		begun = time.Now()
 	}
 	return nil
@@ -153,12 +154,15 @@ func (b *backup) retake(p *backupPack, now *copiedPack) error {
 	}
 	p.sum, p.content, p.stored, p.taken = now.sum, now.content, len(now.value), true
 	p.blocks = b.graph.addAll(now.blocks)
-	b.progress(int64(p.stored))
 	return nil
 }
 
-// look hashes packs, and unpacks those that are not known; on all processors, but for a gentle backup.
+// look hashes packs, and unpacks those that are not known; on all processors, but for a gentle backup. That keeps the store from none
+// meanwhile.
 func (b *backup) look(part *partOf) seenPart {
+	if b.o.Gentle {
+		b.s.gate.yield()
+	}
 	out := make([]copiedPack, len(part.all))
 	var next atomic.Int64
 	var workers sync.WaitGroup
@@ -205,12 +209,12 @@ func (b *backup) lookAt(p *copiedPack) error {
 }
 
 // packsDown gives the packs up to top from the newest to the oldest, in parts. The store is held while a part is copied.
-func (s *Store) packsDown(ctx context.Context, top []byte) iter.Seq2[*partOf, error] {
+func (b *backup) packsDown(ctx context.Context, top []byte) iter.Seq2[*partOf, error] {
 	return func(yield func(*partOf, error) bool) {
 		from, first := top, true
 		for from != nil {
-			part := newPart()
-			err := s.view(ctx, func(tx *bolt.Tx) error {
+			part := b.newPart()
+			err := b.s.view(ctx, func(tx *bolt.Tx) error {
 				part.begin()
 				readAhead(tx)
 				c := tx.Bucket(bucketBlocks).Cursor()
@@ -237,9 +241,9 @@ func (s *Store) packsDown(ctx context.Context, top []byte) iter.Seq2[*partOf, er
 }
 
 // copyOut copies the first of some packs out of the store.
-func (s *Store) copyOut(ctx context.Context, packs []*backupPack) (*partOf, error) {
-	part := newPart()
-	err := s.view(ctx, func(tx *bolt.Tx) error {
+func (b *backup) copyOut(ctx context.Context, packs []*backupPack) (*partOf, error) {
+	part := b.newPart()
+	err := b.s.view(ctx, func(tx *bolt.Tx) error {
 		part.begin()
 		for all := tx.Bucket(bucketBlocks); len(part.all) < len(packs) && part.more(); {
 			key := packs[len(part.all)].key[:]
@@ -261,13 +265,23 @@ type partOf struct {
 	begun time.Time
 }
 
-// idleParts are those that are not in use.
-var idleParts = sync.Pool{New: func() any { return &partOf{buf: make([]byte, 0, sliceBytes+2*inlineMax)} }}
+// newPart gives a part that was freed before: the pages of new memory cost as much as what is copied there.
+func (b *backup) newPart() *partOf {
+	select {
+	case p := <-b.idle:
+		return p
+	default:
+		return &partOf{buf: make([]byte, 0, sliceBytes+2*inlineMax)}
+	}
+}
 
-func newPart() *partOf { return idleParts.Get().(*partOf) }
-
-// free ends the use of the entries.
-func (p *partOf) free() { idleParts.Put(p) }
+// freePart ends the use of the entries of a part.
+func (b *backup) freePart(p *partOf) {
+	select {
+	case b.idle <- p:
+	default:
+	}
+}
 
 func (p *partOf) begin() { p.all, p.buf, p.begun = p.all[:0], p.buf[:0], time.Now() }
 
@@ -312,8 +326,11 @@ func beside[T any](seq iter.Seq2[T, error]) iter.Seq2[T, error] {
 	}
 }
 
-func (b *backup) progress(n int64) {
-	b.done += n
+// progress tells that these packs were read.
+func (b *backup) progress(packs []backupPack) {
+	for i := range packs {
+		b.done += int64(packs[i].stored)
+	}
 	if b.o.Progress != nil {
 		b.o.Progress(b.done, b.of)
 	}
