@@ -177,7 +177,7 @@ type backup struct {
 	// Of the goroutine that writes, until it has ended:
 	jobs   chan func() error
 	bundle *bundle // that is written
-	buf    []byte  // of the one before
+	buf    []byte  // of bundles
 	copied int64
 }
 
@@ -226,7 +226,7 @@ func (b *backup) write(ctx context.Context) error {
 
 // view copies heads, tombstones and reflog as they are at one moment, and the key of the newest pack.
 func (b *backup) view(ctx context.Context) (refs, reflog []entry, top []byte, err error) {
-	err = b.s.view(ctx, func(tx *bolt.Tx) error {
+	err = b.glance(ctx, func(tx *bolt.Tx) error {
 		refs, reflog = nil, nil
 		newest, _ := tx.Bucket(bucketBlocks).Cursor().Last()
 		top = bytes.Clone(newest)

@@ -293,6 +293,26 @@ func TestABackupBesideLiveRunsIsWhole(t *testing.T) {
 }
 
 // While a backup is made nothing is collected.
+// What a gentle backup has copied out of a store it works on while others have the store.
+func TestAGentleBackupHoldsNoStoreWhileItWrites(t *testing.T) {
+	s := toBackUp(t)
+	wrote, o := 0, s.opts
+	defer func() { s.opts = o }()
+	s.opts.Before = func(op Op) error {
+		s.gate.mu.Lock()
+		defer s.gate.mu.Unlock()
+		if wrote++; s.gate.hold != nil {
+			t.Errorf("it is held at %s", op)
+		}
+		return nil
+	}
+	s.gate.pause()() // it was written to
+	must(Backup(t.Context(), s, t.TempDir(), BackupOptions{Gentle: true}))
+	if wrote == 0 {
+		t.Error("nothing was written")
+	}
+}
+
 func TestACollectionDuringABackupIsRefused(t *testing.T) {
 	s := toBackUp(t)
 	var refused error

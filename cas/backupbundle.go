@@ -23,19 +23,18 @@ type bundle struct {
 
 const (
 	bundleMax = 64 << 20
-	bundleBuf = 4 << 20
+	// bundleBuf is what is written at a time; of a gentle backup less, so that a commit of a live run waits behind little.
+	bundleBuf       = 4 << 20
+	gentleBundleBuf = 256 << 10
 
 	directBlock = 4096 // what lengths past the cache are multiples of
 )
 
-// newBundle begins a file. The buffer is that of the one before; nil is allowed.
+// newBundle begins a file. It is written as much at a time as the buffer has room for; Go lays out what is that large on whole pages.
 func newBundle(dir string, buf []byte) (*bundle, error) {
 	f, err := os.CreateTemp(dir, bundleNew+"*")
 	if err != nil {
 		return nil, err
-	}
-	if buf == nil {
-		buf = make([]byte, 0, bundleBuf) // Go lays out what is that large on whole pages
 	}
 	return &bundle{f: f, direct: setDirect(f, true) == nil, buf: buf[:0], sum: sha256.New()}, nil
 }

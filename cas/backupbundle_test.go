@@ -37,9 +37,9 @@ func hasWritten(t *testing.T, x *bundle, want []byte) {
 }
 
 func TestABundleIsWrittenPastTheCache(t *testing.T) {
-	x, want := writtenBundle(t, nil)
+	x, want := writtenBundle(t, make([]byte, 0, gentleBundleBuf))
 	for cut := range 3 { // buffers that are spilled full, and one that ends between two blocks
-		more := []byte(randomText(bundleBuf + cut))
+		more := []byte(randomText(2*gentleBundleBuf + cut))
 		if err := x.write(more); err != nil {
 			t.Fatal(err)
 		}
@@ -63,7 +63,7 @@ func TestABundleThatIsRefusedGoesThroughTheCache(t *testing.T) {
 // What settles is on its way to the disk, and more may come.
 func TestABundleGoesOnAfterItSettles(t *testing.T) {
 	for _, direct := range []bool{true, false} {
-		x, want := writtenBundle(t, nil)
+		x, want := writtenBundle(t, make([]byte, 0, gentleBundleBuf))
 		if !direct {
 			if err := x.undirect(); err != nil && !errors.Is(err, errors.ErrUnsupported) {
 				t.Fatal(err)

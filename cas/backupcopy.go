@@ -157,12 +157,8 @@ func (b *backup) retake(p *backupPack, now *copiedPack) error {
 	return nil
 }
 
-// look hashes packs, and unpacks those that are not known; on all processors, but for a gentle backup. That keeps the store from none
-// meanwhile.
+// look hashes packs, and unpacks those that are not known; on all processors, but for a gentle backup.
 func (b *backup) look(part *partOf) seenPart {
-	if b.o.Gentle {
-		b.s.gate.yield()
-	}
 	out := make([]copiedPack, len(part.all))
 	var next atomic.Int64
 	var workers sync.WaitGroup
@@ -208,13 +204,22 @@ func (b *backup) lookAt(p *copiedPack) error {
 	return err
 }
 
+// glance reads the store. A gentle backup comes back only later, and keeps it from others no longer.
+func (b *backup) glance(ctx context.Context, f func(*bolt.Tx) error) error {
+	err := b.s.view(ctx, f)
+	if b.o.Gentle {
+		b.s.gate.yield()
+	}
+	return err
+}
+
 // packsDown gives the packs up to top from the newest to the oldest, in parts. The store is held while a part is copied.
 func (b *backup) packsDown(ctx context.Context, top []byte) iter.Seq2[*partOf, error] {
 	return func(yield func(*partOf, error) bool) {
 		from, first := top, true
 		for from != nil {
 			part := b.newPart()
-			err := b.s.view(ctx, func(tx *bolt.Tx) error {
+			err := b.glance(ctx, func(tx *bolt.Tx) error {
 				part.begin()
 				readAhead(tx)
 				c := tx.Bucket(bucketBlocks).Cursor()
@@ -243,7 +248,7 @@ func (b *backup) packsDown(ctx context.Context, top []byte) iter.Seq2[*partOf, e
 // copyOut copies the first of some packs out of the store.
 func (b *backup) copyOut(ctx context.Context, packs []*backupPack) (*partOf, error) {
 	part := b.newPart()
-	err := b.s.view(ctx, func(tx *bolt.Tx) error {
+	err := b.glance(ctx, func(tx *bolt.Tx) error {
 		part.begin()
 		for all := tx.Bucket(bucketBlocks); len(part.all) < len(packs) && part.more(); {
 			key := packs[len(part.all)].key[:]

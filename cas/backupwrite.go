@@ -23,7 +23,9 @@ const jobsAhead = 32
 func (b *backup) writing(ctx context.Context, read func(context.Context) error) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
+	b.buf = make([]byte, 0, gentleBundleBuf)
 	if !b.o.Gentle {
+		b.buf = make([]byte, 0, bundleBuf)
 		defer oneMore()()
 	}
 	b.jobs = make(chan func() error, jobsAhead)
@@ -143,7 +145,7 @@ func (b *backup) flush() error {
 	if err != nil {
 		return err
 	}
-	b.bundle, b.buf = nil, x.buf
+	b.bundle = nil
 	b.m.Bundles = append(b.m.Bundles, BackupFile{name, x.size})
 	return files.SyncDir(filepath.Dir(path))
 }
