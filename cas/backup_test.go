@@ -389,7 +389,7 @@ func BenchmarkBackup(b *testing.B) {
 }
 
 // BenchmarkGentleBackup tells how much longer a commit of a live run takes beside a gentle backup in another process, in percent. The backup
-// works and rests four times, then waits for as long: WF_BENCH_TURNS times, of which each gives the difference of two means. With
+// works and rests 32 times, then waits for as long: WF_BENCH_TURNS times, of which each gives the difference of two means. With
 // WF_BENCH_NOTHING there is no backup, and what is told is how much the machine differs from itself.
 func BenchmarkGentleBackup(b *testing.B) {
 	s := toMeasure(b)
@@ -411,9 +411,9 @@ func BenchmarkGentleBackup(b *testing.B) {
 	}
 	stopped()
 	works := func() {
-		for range 4 {
+		for range 32 {
 			if os.Getenv("WF_BENCH_NOTHING") != "" {
-				time.Sleep(500 * time.Millisecond)
+				time.Sleep(60 * time.Millisecond)
 				continue
 			}
 			must(in.Write([]byte{'\n'}))

@@ -78,3 +78,44 @@ func TestABundleGoesOnAfterItSettles(t *testing.T) {
 		hasWritten(t, x, append(binary.AppendUvarint(want[:len(want):len(want)], 5000), want[:5000]...))
 	}
 }
+
+// A gentle backup rests behind each piece: none is longer than it has to be, and one with a blob file ends with that.
+func TestAPartIsWorkedOnInPieces(t *testing.T) {
+	part := new(partOf)
+	for i := range 700 {
+		v := bytes.Repeat([]byte{packPlain}, 1+i*97%9000)
+		if i%50 == 49 {
+			v = append([]byte{packBlob}, make([]byte, 32)...)
+		}
+		part.add([]byte{byte(i)}, v)
+	}
+	for _, gentle := range []bool{false, true} {
+		b := backup{o: BackupOptions{Gentle: gentle}}
+		var all []entry
+		var last *partOf
+		count := 0
+		for p := range b.pieces(part) {
+			if last != nil {
+				t.Fatal("it goes on behind the last piece")
+			}
+			size := 0
+			for i, it := range p.all {
+				if i < len(p.all)-1 && gentle {
+					if size += len(it.value); size >= gentlePiece || isBlob(it.value) {
+						t.Errorf("piece %d goes on behind its pack %d", count, i)
+					}
+				}
+			}
+			all, last = append(all, p.all...), p.last
+			count++
+		}
+		if last != part || len(all) != len(part.all) || !gentle && count != 1 || gentle && count < 15 {
+			t.Errorf("gentle %v: %d packs in %d pieces", gentle, len(all), count)
+		}
+		for i := range all {
+			if &all[i].value[0] != &part.all[i].value[0] {
+				t.Fatalf("gentle %v: pack %d is another one", gentle, i)
+			}
+		}
+	}
+}

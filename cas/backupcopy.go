@@ -23,9 +23,9 @@ import (
 //
 // each beside the others. Packs with blocks that something leads to only later are read a second time at the end.
 
-// seenPart is a part of the packs, on its way to a bundle.
+// seenPart is a part of the packs, or a piece of one, on its way to a bundle.
 type seenPart struct {
-	of    *partOf
+	last  *partOf // that is not used behind it, or nil
 	packs []copiedPack
 }
 
@@ -45,12 +45,14 @@ func (b *backup) copyDown(ctx context.Context, top []byte) error {
 	}
 	seen := func(yield func(seenPart, error) bool) {
 		for part, err := range parts {
-			var seen seenPart
-			if err == nil {
-				seen = b.look(part)
-			}
-			if !yield(seen, err) {
+			if err != nil {
+				yield(seenPart{}, err)
 				return
+			}
+			for piece := range b.pieces(part) {
+				if !yield(b.look(piece), nil) {
+					return
+				}
 			}
 		}
 	}
@@ -82,7 +84,7 @@ func (b *backup) take(p *copiedPack) error {
 	if p.err != nil {
 		return fmt.Errorf("the store is damaged (pack %s: %s); wf verify tells more: %w", packNumber(p.key), oneLine(p.err), protocol.ErrCorrupt)
 	}
-	it := backupPack{key: [packKeySize]byte(p.key), sum: p.sum, content: p.content, stored: len(p.value), blob: p.value[0] == packBlob, blocks: b.graph.addAll(p.blocks)}
+	it := backupPack{key: [packKeySize]byte(p.key), sum: p.sum, content: p.content, stored: len(p.value), blob: isBlob(p.value), blocks: b.graph.addAll(p.blocks)}
 	it.taken = b.graph.live(it.blocks)
 	b.packs = append(b.packs, it)
 	return nil
@@ -99,7 +101,7 @@ func (b *backup) copyTaken(part seenPart, packs []backupPack) func() error {
 				}
 			}
 		}
-		b.freePart(part.of)
+		b.freePart(part.last)
 		if b.o.Gentle && b.bundle != nil { // what waits for the disk would hold up others all at once
 			return b.bundle.settle()
 		}
@@ -122,21 +124,23 @@ func (b *backup) copyLeft(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		packs := make([]backupPack, len(part.all))
-		seen := b.look(part)
-		for i := range seen.packs {
-			if err := b.retake(left[i], &seen.packs[i]); err != nil {
+		for piece := range b.pieces(part) {
+			seen := b.look(piece)
+			packs := make([]backupPack, len(seen.packs))
+			for i := range packs {
+				if err := b.retake(left[i], &seen.packs[i]); err != nil {
+					return err
+				}
+				packs[i] = *left[i]
+			}
+			if err := b.later(ctx, b.copyTaken(seen, packs)); err != nil {
 				return err
 			}
-			packs[i] = *left[i]
+			left = left[len(packs):]
+			b.rest(ctx, begun)
+			b.progress(packs)
+			begun = time.Now()
 		}
-		if err := b.later(ctx, b.copyTaken(seen, packs)); err != nil {
-			return err
-		}
-		left = left[len(packs):]
-		b.rest(ctx, begun)
-		b.progress(packs)
-		begun = time.Now()
 	}
 	return nil
 }
@@ -157,9 +161,47 @@ func (b *backup) retake(p *backupPack, now *copiedPack) error {
 	return nil
 }
 
+// piece is what is worked on at a time: a part, or less of it in a gentle backup.
+type piece struct {
+	all  []entry
+	last *partOf // its part, of the last piece
+}
+
+// A gentle backup copies more out of the store at a time, since a live run that had to give it up finds nothing of it in its memory
+// afterwards, and works on less of that at a time. A blob file counts as a piece.
+const (
+	gentleBytes = 8 << 20
+	gentlePiece = 256 << 10
+)
+
+func (b *backup) pieces(part *partOf) iter.Seq[piece] {
+	return func(yield func(piece) bool) {
+		rest := part.all
+		for b.o.Gentle && len(rest) > 0 {
+			n, size := 0, 0
+			for ; n < len(rest) && size < gentlePiece; n++ {
+				if size += len(rest[n].value); isBlob(rest[n].value) {
+					size += gentlePiece
+				}
+			}
+			if n == len(rest) {
+				break
+			}
+			if !yield(piece{all: rest[:n]}) {
+				return
+			}
+			rest = rest[n:]
+		}
+		yield(piece{rest, part})
+	}
+}
+
+// isBlob reports whether a stored pack is in a file of its own.
+func isBlob(stored []byte) bool { return len(stored) > 0 && stored[0] == packBlob }
+
 // look hashes packs, and unpacks those that are not known; on all processors, but for a gentle backup.
-func (b *backup) look(part *partOf) seenPart {
-	out := make([]copiedPack, len(part.all))
+func (b *backup) look(p piece) seenPart {
+	out := make([]copiedPack, len(p.all))
 	var next atomic.Int64
 	var workers sync.WaitGroup
 	processors := runtime.GOMAXPROCS(0)
@@ -169,13 +211,13 @@ func (b *backup) look(part *partOf) seenPart {
 	for range min(processors, len(out)) {
 		workers.Go(func() {
 			for i := int(next.Add(1)) - 1; i < len(out); i = int(next.Add(1)) - 1 {
-				out[i] = copiedPack{entry: part.all[i]}
+				out[i] = copiedPack{entry: p.all[i]}
 				out[i].err = b.lookAt(&out[i])
 			}
 		})
 	}
 	workers.Wait()
-	return seenPart{part, out}
+	return seenPart{p.last, out}
 }
 
 func (b *backup) lookAt(p *copiedPack) error {
@@ -185,7 +227,7 @@ func (b *backup) lookAt(p *copiedPack) error {
 	if err != nil {
 		return err
 	}
-	blob := len(p.value) > 0 && p.value[0] == packBlob
+	blob := isBlob(p.value)
 	if blob {
 		p.content = sha256.Sum256(stored)
 	}
@@ -266,6 +308,7 @@ func (b *backup) copyOut(ctx context.Context, packs []*backupPack) (*partOf, err
 // partOf is what is copied out of a bucket while the store is held.
 type partOf struct {
 	all   []entry
+	most  int    // bytes, about
 	buf   []byte // what the entries are in
 	begun time.Time
 }
@@ -276,12 +319,19 @@ func (b *backup) newPart() *partOf {
 	case p := <-b.idle:
 		return p
 	default:
-		return &partOf{buf: make([]byte, 0, sliceBytes+2*inlineMax)}
+		most := sliceBytes
+		if b.o.Gentle {
+			most = gentleBytes
+		}
+		return &partOf{most: most, buf: make([]byte, 0, most+2*inlineMax)}
 	}
 }
 
 // freePart ends the use of the entries of a part.
 func (b *backup) freePart(p *partOf) {
+	if p == nil {
+		return
+	}
 	select {
 	case b.idle <- p:
 	default:
@@ -292,7 +342,7 @@ func (p *partOf) begin() { p.all, p.buf, p.begun = p.all[:0], p.buf[:0], time.No
 
 // more reports whether the store may be held for one more entry.
 func (p *partOf) more() bool {
-	return len(p.buf) < sliceBytes && (len(p.all)%16 != 0 || time.Since(p.begun) < sliceTime || len(p.all) == 0)
+	return len(p.buf) < p.most && (len(p.all)%16 != 0 || time.Since(p.begun) < sliceTime || len(p.all) == 0)
 }
 
 func (p *partOf) add(k, v []byte) {
