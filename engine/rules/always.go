@@ -331,11 +331,7 @@ const (
 
 // closingSpent is what the always roles have taken of protocol.ClosingTime at now, the time before a further attempt included.
 func (s *State) closingSpent(now int64) int64 {
-	spent := s.Totals.Active - s.Closing.Active
-	if s.Active {
-		spent += max(0, now-s.TS)
-	}
-	return spent
+	return s.active(now) - s.Closing.Active
 }
 
 // MayAwait reports whether a visit may be tried again at a time. That of an always role fails where its run has ended by then.

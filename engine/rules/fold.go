@@ -73,9 +73,7 @@ func (s *State) Apply(step string, seq protocol.Seq, ts int64, typ protocol.Even
 	if s.Seq == 0 && typ != protocol.EvRunStarted {
 		return fmt.Errorf("a journal must begin with run_started: %w", protocol.ErrCorrupt)
 	}
-	if s.Active && typ != protocol.EvResumed && ts > s.TS {
-		s.Totals.Active += ts - s.TS
-	}
+	s.count(ts, typ, d)
 	if typ != protocol.EvStepStarted {
 		s.clock(step, ts, typ, d)
 	}
