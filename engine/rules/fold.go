@@ -84,7 +84,7 @@ func (s *State) Apply(step string, seq protocol.Seq, ts int64, typ protocol.Even
 		s.clock(step, ts, typ, d)
 	}
 	s.Seq, s.TS = seq, max(ts, s.TS)
-	s.Active = !s.Stopped && (s.working() || s.Closing != nil && len(s.agenda.always.visits[Retries]) > 0)
+	s.Active = !s.Stopped && (s.working() || s.Closing != nil && s.agenda.always.pending())
 	return nil
 }
 

@@ -127,3 +127,28 @@ func TestTheTimeBeforeAMessageIsCounted(t *testing.T) {
 	}
 	b.checked(id)
 }
+
+// An always role that is kept back by the limits of a provider takes of the time that always roles have.
+func TestAHeldAlwaysRoleEndsWithTheTimeOfClosing(t *testing.T) {
+	b, c := closingBench(t)
+	later := make(chan time.Duration, 1)
+	later <- 0
+	b.e.Now = func() time.Time { x := <-later; later <- x; return time.Now().Add(x) }
+	b.e.Performers[protocol.ActSet] = performer(func(ctx context.Context, turn protocol.Turn, emit roles.Emit) (protocol.Conclusion, error) {
+		if turn.Role.Name != "tidy" {
+			return c.Perform(ctx, turn, emit)
+		}
+		if err := emit(ctx, protocol.Held{Provider: "openai", Limit: protocol.HeldByRequests, Max: 1}); err != nil {
+			return protocol.Conclusion{}, err
+		}
+		<-later
+		later <- protocol.ClosingTime * time.Microsecond
+		<-ctx.Done()
+		return protocol.Conclusion{}, ctx.Err()
+	})
+	id, v := b.run(closingYAML, nil)
+	if v.Status != protocol.Done || len(v.CleanupFailed) != 2 || v.CleanupFailed[0].Code != protocol.SkippedByBudget {
+		t.Errorf("%s %v: %s", v.Status, cleanups(v), b.types(id))
+	}
+	b.checked(id)
+}
