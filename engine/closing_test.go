@@ -769,3 +769,23 @@ func TestO06aAnUnreadablePinSkipsNoCleanup(t *testing.T) {
 	}
 	b.checked(id)
 }
+
+// What an agent or a person writes as the reason keeps no clean-up from having it in the environment of a command.
+func TestO06aAnyReasonFitsTheEnvironmentOfACleanup(t *testing.T) {
+	const yaml = "wf: 1\nname: why\ndefaults: {timeout: 1m}\nroles:\n  work: {set: {n: 1}}\n  wait: {ask: Go?}\n  tidy: {run: 'printf %s \"$WHY\" >why', env: {WHY: \"${{ run.verdict.message }}\"}}\nalways: tidy\n"
+	for _, reason := range []string{"a\x00b\x00", strings.Repeat("é", 1<<20), "bad \xff\xfe"} {
+		b := newBench(t)
+		id, v := b.run(yaml, nil)
+		if v.Status != protocol.Waiting {
+			t.Fatal(v.Status)
+		}
+		if err := b.e.Cancel(t.Context(), id, "ada", reason); err != nil {
+			t.Fatal(err)
+		}
+		why, err := os.ReadFile(filepath.Join(b.dir, "why"))
+		if v := b.view(id); v.Status != protocol.Cancelled || len(v.CleanupFailed) > 0 || err != nil || len(why) == 0 || len(why) > protocol.EdgePromptMax {
+			t.Errorf("%.20q: %s %v, %d bytes, %v", reason, v.Status, cleanups(v), len(why), err)
+		}
+		b.checked(id)
+	}
+}
