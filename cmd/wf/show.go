@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -74,8 +75,9 @@ func (a *app) show(ctx context.Context, here *target, arg string, w api.Window) 
 				return err
 			}
 			all, err := here.Notifications(ctx, api.NotificationQuery{Run: at.Run})
-			if err != nil {
-				return err
+			if err != nil { // such as of a config that does not read, which the run itself does not need
+				a.Warn(fmt.Errorf("which notifications are about the run is not known: %w", err))
+				return nil
 			}
 			return a.ShowNotified(at.Run, all)
 		})
