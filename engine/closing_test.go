@@ -661,15 +661,11 @@ func TestO06aARunThatIsReplacedClosesFirst(t *testing.T) {
 func TestO06aAQueuedRunClosesWithoutASlot(t *testing.T) {
 	g := newGroupBench(t)
 	const yaml = "wf: 1\nname: one\nconcurrency: {group: g, release_on_suspend: true}\nroles: {act: {run: x, timeout: 1h}, tidy: {run: x}}\nalways: tidy\n"
-	first := g.mustBegin(yaml, nil)
-	d := g.goOn(first)
-	g.c.next(t)
-	d.stop(errors.New("enough"))
-	<-d.over
+	first := g.suspended(yaml)
 	second := g.mustBegin(yaml, nil)
 	g.goOn(second)
 	g.c.next(t)
-	d = g.goOn(first)
+	d := g.goOn(first)
 	g.until(first, protocol.Queued)
 	if err := g.e.Cancel(context.Background(), first, "ada", "enough"); err != nil {
 		t.Fatal(err)
