@@ -11,23 +11,28 @@ import (
 	"wf/protocol"
 )
 
-// CheckTriggers asks the daemon of a store which schedules and webhooks it does not serve, and why. Nothing is said where
-// there is no daemon or no trigger; "" is no store.
-func CheckTriggers(ctx context.Context, store string) []api.Checkup {
+// Served asks the daemon of a store for its workflows: none where there is no daemon; "" is no store.
+func Served(ctx context.Context, store string) ([]api.Workflow, error) {
 	if store == "" {
-		return nil
+		return nil, nil
 	}
 	server, _, err := Dial(store)
 	if err != nil {
-		return nil // told with the store
+		return nil, nil // told with the store
 	}
 	defer server.Close()
 	ctx, cancel := context.WithTimeout(ctx, AskTime)
 	defer cancel()
 	all, err := client.Service{API: server}.Workflows(ctx)
 	if errors.Is(err, client.ErrUnreachable) {
-		return nil
+		return nil, nil
 	}
+	return all, err
+}
+
+// CheckTriggers tells which schedules and webhooks a daemon does not serve, and why, by what Served gave. Nothing is said where
+// there is no trigger.
+func CheckTriggers(all []api.Workflow, err error) []api.Checkup {
 	c := api.Checkup{Name: "triggers", State: "ok"}
 	if err != nil {
 		c.State, c.Text, c.Fix = "note", err.Error(), protocol.HintOf(err)

@@ -30,9 +30,8 @@ import (
 	"wf/protocol"
 )
 
-// scraped is what GET /metrics answers, read by Prometheus's own parser: name{values} → value, histograms by their
-// count. Labels are those that the contract names.
-func scraped(t *testing.T, h http.Handler) map[string]float64 {
+// scrape is what GET /metrics answers.
+func scrape(t *testing.T, h http.Handler) *bytes.Buffer {
 	t.Helper()
 	req := httptest.NewRequest(http.MethodGet, "/metrics", nil)
 	w := httptest.NewRecorder()
@@ -40,8 +39,15 @@ func scraped(t *testing.T, h http.Handler) map[string]float64 {
 	if w.Code != http.StatusOK {
 		t.Fatalf("%d %s", w.Code, w.Body)
 	}
+	return w.Body
+}
+
+// scraped is what GET /metrics answers, read by Prometheus's own parser: name{values} → value, histograms by their
+// count. Labels are those that the contract names.
+func scraped(t *testing.T, h http.Handler) map[string]float64 {
+	t.Helper()
 	parser := expfmt.NewTextParser(model.LegacyValidation)
-	families, err := parser.TextToMetricFamilies(w.Body)
+	families, err := parser.TextToMetricFamilies(scrape(t, h))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package daemon_test
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"log/slog"
 	"maps"
 	"os"
@@ -28,11 +29,7 @@ func served(t *testing.T) (all map[string]bool) {
 	t.Helper()
 	d := unstarted(t, t.TempDir())
 	daemon.StartUncounted(d)
-	h, err := daemon.OpenHub(t.Context(), daemon.HubOptions{Data: t.TempDir(), Log: slog.New(slog.DiscardHandler),
-		ListenOptions: daemon.ListenOptions{Addresses: []string{"127.0.0.1:0"}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := emptyHub(t)
 	all = map[string]bool{}
 	for _, name := range append(d.Metrics.Names(), h.Metrics.Names()...) {
 		all[name] = true
@@ -40,10 +37,46 @@ func served(t *testing.T) (all map[string]bool) {
 			all[name+"_bucket"], all[name+"_sum"], all[name+"_count"] = true, true, true
 		}
 	}
-	if err := h.Close(); err != nil {
+	return all
+}
+
+// emptyHub is a hub without workers.
+func emptyHub(t *testing.T) *daemon.Hub {
+	t.Helper()
+	h, err := daemon.OpenHub(t.Context(), daemon.HubOptions{Data: t.TempDir(), Log: slog.New(slog.DiscardHandler),
+		ListenOptions: daemon.ListenOptions{Addresses: []string{"127.0.0.1:0"}}})
+	if err != nil {
 		t.Fatal(err)
 	}
-	return all
+	t.Cleanup(func() {
+		if err := h.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return h
+}
+
+// board is what a test reads of the dashboard.
+type board struct {
+	Panels []struct {
+		ID      int
+		Title   string
+		Type    string
+		GridPos struct{ H, W, X, Y int }
+		Targets []struct{ Expr string }
+	}
+}
+
+func dashboard(t *testing.T) (b board) {
+	t.Helper()
+	text, err := os.ReadFile(dashboardFile)
+	if err == nil {
+		err = json.Unmarshal(text, &b)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
 }
 
 var (
@@ -122,23 +155,8 @@ func TestTheDashboardAndTheAlertsUseWhatIsServed(t *testing.T) {
 			exprs["alert "+r.Alert] = []string{r.Expr}
 		}
 	}
-	var board struct {
-		Panels []struct {
-			ID      int
-			Title   string
-			Type    string
-			GridPos struct{ H, W, X, Y int }
-			Targets []struct{ Expr string }
-		}
-	}
-	if text, err = os.ReadFile(dashboardFile); err == nil {
-		err = json.Unmarshal(text, &board)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
 	ids := map[int]bool{}
-	for _, p := range board.Panels {
+	for _, p := range dashboard(t).Panels {
 		if ids[p.ID] || p.Type != "row" && len(p.Targets) == 0 || p.GridPos.X+p.GridPos.W > 24 {
 			t.Errorf("the panel %d, %s, is there twice, shows nothing, or is too wide", p.ID, p.Title)
 		}
@@ -186,17 +204,62 @@ func TestTheDashboardAndTheAlertsUseWhatIsServed(t *testing.T) {
 	}
 }
 
-// Prometheus itself takes the alerts, where it is installed.
-func TestPrometheusTakesTheAlerts(t *testing.T) {
-	promtool, err := exec.LookPath("promtool")
+// promtool is Prometheus's own check of what it reads, where it is installed.
+func promtool(t *testing.T, in io.Reader, args ...string) {
+	t.Helper()
+	program, err := exec.LookPath("promtool")
 	if err != nil {
 		t.Skip("promtool is not installed")
 	}
-	path, err := filepath.Abs(rulesFile)
+	cmd := exec.CommandContext(t.Context(), program, args...)
+	cmd.Stdin = in
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("promtool %s: %v\n%s", args[:2], err, out)
+	}
+}
+
+// Prometheus itself takes the alerts.
+func TestPrometheusTakesTheAlerts(t *testing.T) {
+	promtool(t, nil, "check", "rules", rulesFile)
+}
+
+// Prometheus takes what the panels of the dashboard ask for, as the rules that they would be.
+func TestPrometheusTakesThePanels(t *testing.T) {
+	type rule struct {
+		Record string `json:"record"`
+		Expr   string `json:"expr"`
+	}
+	var rules []rule
+	variables := strings.NewReplacer("$__rate_interval", "5m", "$__range", "1h", "$job", "wf", "$instance", ".*")
+	for _, p := range dashboard(t).Panels {
+		for _, x := range p.Targets {
+			rules = append(rules, rule{fmt.Sprint("panel:", len(rules)), variables.Replace(x.Expr)})
+		}
+	}
+	b, err := json.Marshal(map[string]any{"groups": []any{map[string]any{"name": "panels", "rules": rules}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.CommandContext(t.Context(), promtool, "check", "rules", path).CombinedOutput(); err != nil {
-		t.Errorf("%v\n%s", err, out)
+	path := filepath.Join(t.TempDir(), "panels.yaml")
+	if err := os.WriteFile(path, b, 0o600); err != nil {
+		t.Fatal(err)
 	}
+	promtool(t, nil, "check", "rules", path)
+}
+
+// Prometheus takes what wf serve and wf hub answer, and finds nothing in it that is not as is usual.
+func TestPrometheusTakesTheMetrics(t *testing.T) {
+	dir := t.TempDir()
+	laid(t, dir, measured)
+	d := unstarted(t, dir)
+	daemon.StartUncounted(d)
+	for _, inputs := range []string{`{}`, `{"ok":true}`, `{"ok":false}`} {
+		begun(t, d, "ends", inputs)
+	}
+	begun(t, d, "parent", `{}`)
+	if err := daemon.Recount(t.Context(), d); err != nil {
+		t.Fatal(err)
+	}
+	promtool(t, scrape(t, d.Handler()), "check", "metrics")
+	promtool(t, scrape(t, daemon.HandlerOf(emptyHub(t))), "check", "metrics")
 }

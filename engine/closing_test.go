@@ -661,15 +661,11 @@ func TestO06aARunThatIsReplacedClosesFirst(t *testing.T) {
 func TestO06aAQueuedRunClosesWithoutASlot(t *testing.T) {
 	g := newGroupBench(t)
 	const yaml = "wf: 1\nname: one\nconcurrency: {group: g, release_on_suspend: true}\nroles: {act: {run: x, timeout: 1h}, tidy: {run: x}}\nalways: tidy\n"
-	first := g.mustBegin(yaml, nil)
-	d := g.goOn(first)
-	g.c.next(t)
-	d.stop(errors.New("enough"))
-	<-d.over
+	first := g.suspended(yaml)
 	second := g.mustBegin(yaml, nil)
 	g.goOn(second)
 	g.c.next(t)
-	d = g.goOn(first)
+	d := g.goOn(first)
 	g.until(first, protocol.Queued)
 	if err := g.e.Cancel(context.Background(), first, "ada", "enough"); err != nil {
 		t.Fatal(err)
@@ -768,4 +764,24 @@ func TestO06aAnUnreadablePinSkipsNoCleanup(t *testing.T) {
 		t.Errorf("%s %v", v.Status, c.saw)
 	}
 	b.checked(id)
+}
+
+// What an agent or a person writes as the reason keeps no clean-up from having it in the environment of a command.
+func TestO06aAnyReasonFitsTheEnvironmentOfACleanup(t *testing.T) {
+	const yaml = "wf: 1\nname: why\ndefaults: {timeout: 1m}\nroles:\n  work: {set: {n: 1}}\n  wait: {ask: Go?}\n  tidy: {run: 'printf %s \"$WHY\" >why', env: {WHY: \"${{ run.verdict.message }}\"}}\nalways: tidy\n"
+	for _, reason := range []string{"a\x00b\x00", strings.Repeat("é", 1<<20), "bad \xff\xfe"} {
+		b := newBench(t)
+		id, v := b.run(yaml, nil)
+		if v.Status != protocol.Waiting {
+			t.Fatal(v.Status)
+		}
+		if err := b.e.Cancel(t.Context(), id, "ada", reason); err != nil {
+			t.Fatal(err)
+		}
+		why, err := os.ReadFile(filepath.Join(b.dir, "why"))
+		if v := b.view(id); v.Status != protocol.Cancelled || len(v.CleanupFailed) > 0 || err != nil || len(why) == 0 || len(why) > protocol.EdgePromptMax {
+			t.Errorf("%.20q: %s %v, %d bytes, %v", reason, v.Status, cleanups(v), len(why), err)
+		}
+		b.checked(id)
+	}
 }

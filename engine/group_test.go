@@ -60,7 +60,7 @@ func (c *crew) Perform(ctx context.Context, t protocol.Turn, _ roles.Emit) (prot
 }
 
 // next is what began next.
-func (c *crew) next(t *testing.T) string {
+func (c *crew) next(t testing.TB) string {
 	t.Helper()
 	select {
 	case name := <-c.began:
@@ -132,6 +132,20 @@ func (g *groupBench) goOn(id protocol.RunID) *driven {
 		_, d.err = g.e.Drive(ctx, id, engine.DriveOptions{By: "test"})
 	}()
 	return d
+}
+
+// suspended is a new run whose process was stopped in its first command.
+func (g *groupBench) suspended(yaml string) protocol.RunID {
+	g.t.Helper()
+	run := g.mustBegin(yaml, nil)
+	d := g.goOn(run)
+	g.c.next(g.t)
+	d.stop(errors.New("enough"))
+	<-d.over
+	if v := g.view(run); v.Status != protocol.Suspended {
+		g.t.Fatal(v.Status)
+	}
+	return run
 }
 
 // until waits for a status of a run.
@@ -418,11 +432,7 @@ func TestO06aARunThatLeftItsGroupCloses(t *testing.T) {
 		t.Run(busy, func(t *testing.T) {
 			g := newGroupBench(t)
 			yaml := fmt.Sprintf(tidyYAML, busy, true)
-			first := g.mustBegin(yaml, nil)
-			d := g.goOn(first)
-			g.c.next(t)
-			d.stop(errors.New("enough"))
-			<-d.over
+			first := g.suspended(yaml)
 			second := g.mustBegin(yaml, nil)
 			g.goOn(second)
 			g.c.next(t)
@@ -491,14 +501,7 @@ func TestO03bASuspendedRunAndItsSlot(t *testing.T) {
 		t.Run(fmt.Sprintf("release %v", release), func(t *testing.T) {
 			g := newGroupBench(t)
 			yaml := fmt.Sprintf("wf: 1\nname: one\nconcurrency: {group: g, release_on_suspend: %v}\nroles: {act: {run: x, timeout: 1h}}\n", release)
-			first := g.mustBegin(yaml, nil)
-			d := g.goOn(first)
-			g.c.next(t)
-			d.stop(errors.New("enough"))
-			<-d.over
-			if v := g.view(first); v.Status != protocol.Suspended {
-				t.Fatal(v.Status)
-			}
+			first := g.suspended(yaml)
 			second := g.mustBegin(yaml, nil)
 			if !release {
 				g.wantGroup("g", []string{string(first)}, []string{string(second)})

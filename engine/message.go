@@ -21,7 +21,7 @@ const (
 // run waits for a free answer it is that answer. Else it is queued: the next agent that enters
 // a visit, or goes on with one that was interrupted, reads it, with its source, at the tail of
 // its prompt; or it is the answer to the next question without words. Secrets are hidden in
-// it before it is stored. A run that has ended is an error wrapping protocol.ErrFinal, an
+// it before it is stored. A run that has ended, or closes without an agent, is an error wrapping protocol.ErrFinal, an
 // empty text or a source that is no short printable name one wrapping protocol.ErrUsage.
 func (e *Engine) Message(ctx context.Context, run protocol.RunID, source, text string) error {
 	if source == "" || utf8.RuneCountInString(source) > sourceMax || strings.ContainsFunc(source, func(r rune) bool { return !unicode.IsPrint(r) || r == ']' }) {
@@ -39,6 +39,9 @@ func (e *Engine) Message(ctx context.Context, run protocol.RunID, source, text s
 	return e.insist(ctx, run, func(s *rules.State) ([]cas.Draft, []cas.Block, error) {
 		if s.Status().Final() {
 			return nil, nil, fmt.Errorf("run %s is %s: %w", run, s.Status(), protocol.ErrFinal)
+		}
+		if !s.Reads() {
+			return nil, nil, protocol.ErrFinal.With("wf fork goes on from any of its steps", "run %s closes: none of its agents reads a message any more", run)
 		}
 		hide := hider(s.Program())
 		m := protocol.MessageIn{Source: source, Text: protocol.NewText(hide.String(strings.ToValidUTF8(text, "\uFFFD")))}

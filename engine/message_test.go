@@ -181,3 +181,27 @@ func TestK12TheTimesOfARunAddUp(t *testing.T) {
 		t.Errorf("percentages of %+v", got)
 	}
 }
+
+// A run that closes takes a message as long as one of its always roles may read it.
+func TestAMessageToARunThatClosesIsReadOrRefused(t *testing.T) {
+	const yaml = "wf: 1\nname: closes\ndefaults: {model: script/x, timeout: 1m}\nroles:\n  work: {set: {n: 1}}\n  tidy: {set: {n: 2}}\n  tell: {prompt: You tell.}\n  last: {set: {n: 3}}\nalways: [tidy, tell, last]\n"
+	b := newBench(t)
+	b.e.Performers[protocol.ActPrompt] = performerFunc(func(_ context.Context, turn protocol.Turn, _ roles.Emit) (protocol.Conclusion, error) {
+		return protocol.Conclusion{Text: &turn.History.Visit.Inject}, nil
+	})
+	said := map[string]error{}
+	b.e.Performers[protocol.ActSet] = performerFunc(func(ctx context.Context, turn protocol.Turn, _ roles.Emit) (protocol.Conclusion, error) {
+		said[turn.Role.Name] = b.e.Message(ctx, turn.Run, "mail", "from "+turn.Role.Name)
+		return protocol.Conclusion{Data: turn.Values}, nil
+	})
+	id, v := b.run(yaml, nil)
+	if v.Status != protocol.Done || said["work"] != nil || said["tidy"] != nil || !errors.Is(said["last"], protocol.ErrFinal) || !strings.Contains(said["last"].Error(), "closes") {
+		t.Fatalf("%s: %v", v.Status, said)
+	}
+	for _, s := range v.Steps {
+		if s.Role == "tell" && (!strings.Contains(s.Text, "from work") || !strings.Contains(s.Text, "from tidy")) {
+			t.Errorf("the agent read %q", s.Text)
+		}
+	}
+	b.checked(id)
+}

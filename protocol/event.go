@@ -432,6 +432,9 @@ type SuspendedBy struct {
 	Code string `cbor:"code,omitempty" json:"code,omitempty"`
 }
 
+// RestoredCode is the code of a suspension that says that the store was restored from a backup.
+const RestoredCode = "restored"
+
 // ResumedBy goes on with a suspended run.
 type ResumedBy struct {
 	By string `cbor:"by" json:"by"`

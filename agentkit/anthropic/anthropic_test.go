@@ -176,6 +176,17 @@ func TestUsageIsAllPromptTokens(t *testing.T) {
 	}
 }
 
+func TestUsageThatCannotBeIsNone(t *testing.T) {
+	s := modeltest.Start(t, modeltest.Answer{Events: []string{
+		`{"type":"message_start","message":{"usage":{"input_tokens":10,"cache_read_input_tokens":-200,"cache_creation_input_tokens":9223372036854775807,"output_tokens":1}}}`,
+		`{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":-7}}`,
+	}})
+	res, _ := ask(t, s, anthropic.Config{}, model.Request{}, hello)
+	if u := model.UsageOf(res); *u.Input != 10 || u.Cached != nil || u.CacheWrite5m != nil || u.Output != nil {
+		t.Errorf("got %+v", u)
+	}
+}
+
 func TestAResponseThatIsNoStream(t *testing.T) {
 	s := modeltest.Start(t, modeltest.Answer{Header: map[string]string{"Content-Type": "application/json"}, Body: `{"content":[` +
 		`{"type":"redacted_thinking","data":"x", "later":1},{"type":"text","text":"Hi"},{"type":"tool_use","id":"a","name":"f","input":{"n": 12345678901234567890}}],` +

@@ -122,9 +122,9 @@ func (u *usage) counts(ttl string) model.Counts {
 	c := model.Counts{}
 	c.Set(model.KeyOutput, u.Output)
 	c.Set(model.KeyCached, u.Read)
-	if u.Input != nil {
+	if model.Told(u.Input) {
 		for _, n := range []*int64{u.Input, u.Read, u.Written} {
-			if n != nil {
+			if model.Told(n) {
 				c[model.KeyInput] += *n
 			}
 		}

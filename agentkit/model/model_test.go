@@ -39,6 +39,13 @@ func TestUsageOfForeignModels(t *testing.T) {
 	if *u.Input != 10 || *u.Output != 3 || u.Reasoning != nil || u.Cached != nil {
 		t.Errorf("got %+v", u)
 	}
+	const most = 1 << 32
+	for n, told := range map[int64]bool{-1: false, 0: true, most: true, most + 1: false} {
+		r.Choices[0].GenerationInfo = map[string]any{model.KeyInput: n}
+		if u := model.UsageOf(r); (u.Input != nil) != told {
+			t.Errorf("%d: %v", n, u.Input)
+		}
+	}
 	if u := model.UsageOf(&llms.ContentResponse{}); u.Input != nil {
 		t.Errorf("got %+v", u)
 	}

@@ -41,7 +41,12 @@ func OverflowOf(status int, body []byte) *Overflow {
 	case status != 400 && status != 422 && status != 0 || !overflowWords().MatchString(text):
 		return nil
 	}
-	o := &Overflow{Window: max(0, inner.Window), Held: max(0, inner.Held)}
+	o := &Overflow{}
+	for to, n := range map[*int64]int64{&o.Window: inner.Window, &o.Held: inner.Held} {
+		if Told(&n) {
+			*to = n
+		}
+	}
 	for _, form := range overflowNumbers() {
 		found := form.FindStringSubmatch(text)
 		if found == nil {
@@ -49,7 +54,7 @@ func OverflowOf(status int, body []byte) *Overflow {
 		}
 		for i, to := range map[string]*int64{"window": &o.Window, "held": &o.Held} {
 			if at := form.SubexpIndex(i); at > 0 && *to == 0 {
-				if n, err := strconv.ParseInt(strings.ReplaceAll(found[at], ",", ""), 10, 64); err == nil {
+				if n, err := strconv.ParseInt(strings.ReplaceAll(found[at], ",", ""), 10, 64); err == nil && Told(&n) {
 					*to = n
 				}
 			}

@@ -42,6 +42,9 @@ func TestOverflowsAreReadFromWhatServersSay(t *testing.T) {
 		"text alone":            {400, "prompt is too long", &model.Overflow{}},
 		"a number that is none": {400, `{"error":{"message":"maximum context length is 99999999999999999999999 tokens"}}`, &model.Overflow{}},
 
+		"numbers that cannot be": {400, `{"error":{"message":"the request exceeds the available context size","type":"exceed_context_size_error","n_prompt_tokens":9007199254740992,"n_ctx":-1}}`, &model.Overflow{}},
+		"a large number":         {400, `{"error":{"message":"maximum context length is 9223372036854775807 tokens"}}`, &model.Overflow{}},
+
 		"another refusal":          {400, `{"error":{"message":"temperature is too large","code":"invalid_value"}}`, nil},
 		"a server that is down":    {503, `{"error":{"message":"no slot: the context size is being changed"}}`, nil},
 		"too many tokens a minute": {429, `{"error":{"message":"Request too large for gpt-4o: Limit 30000, Requested 31000. reduce the length of the messages"}}`, nil},

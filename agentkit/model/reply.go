@@ -22,10 +22,16 @@ type Reply struct {
 // Counts are numbers of a reply by the keys of this package: tokens, and milliseconds.
 type Counts map[string]int64
 
+// mostTokens is how many tokens a server may say that a call took: sums and costs of such counts stay numbers.
+const mostTokens = 1 << 32
+
+// Told reports whether a server told a number of tokens. One that cannot be is none.
+func Told(n *int64) bool { return n != nil && *n >= 0 && *n <= mostTokens }
+
 // Set counts under a key the first number that was told.
 func (c Counts) Set(key string, from ...*int64) {
 	for _, n := range from {
-		if n != nil {
+		if Told(n) {
 			c[key] = *n
 			return
 		}

@@ -101,6 +101,9 @@ func count(info map[string]any, key string) *int64 {
 		if n == 0 && k != key {
 			continue // langchaingo writes 0 for what it was not told
 		}
+		if !Told(&n) {
+			return nil
+		}
 		return &n
 	}
 	return nil

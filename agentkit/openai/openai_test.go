@@ -231,6 +231,23 @@ func TestUsageOfOtherServers(t *testing.T) {
 	}
 }
 
+// Counts that no call can have are none: they would be no numbers of a record, or lower what was used.
+func TestUsageThatCannotBeIsNone(t *testing.T) {
+	for _, event := range []string{
+		`{"choices":[],"usage":{"prompt_tokens":9007199254740992,"completion_tokens":-5,"prompt_tokens_details":{"cached_tokens":-1}}}`,
+		`{"choices":[],"timings":{"cache_n":-90,"prompt_n":10,"predicted_n":-1}}`,
+		`{"choices":[],"timings":{"cache_n":9223372036854775807,"prompt_n":9223372036854775807}}`,
+	} {
+		r, err := open(t, modeltest.Start(t, modeltest.Answer{Events: []string{event}})).GenerateContent(t.Context(), hello)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if u := model.UsageOf(r); u.Input != nil || u.Cached != nil || u.Output != nil {
+			t.Errorf("%s: %+v", event, u)
+		}
+	}
+}
+
 func TestWithoutKeyAndServerItSaysWhatToDo(t *testing.T) {
 	t.Setenv("OPENAI_BASE_URL", "")
 	t.Setenv("OPENAI_API_KEY", "")

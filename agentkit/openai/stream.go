@@ -214,7 +214,7 @@ func (s *stream) counts() model.Counts {
 	u, t, c := s.usage, s.timings, model.Counts{}
 	c[model.KeyTTFE], c[model.KeyThinkingMS] = s.clock.Times()
 	c.Set(model.KeyInput, u.Prompt)
-	if u.Prompt == nil && t.Cached != nil && t.Prompt != nil {
+	if !model.Told(u.Prompt) && model.Told(t.Cached) && model.Told(t.Prompt) {
 		c[model.KeyInput] = *t.Cached + *t.Prompt
 	}
 	c.Set(model.KeyOutput, u.Completion, t.Output)

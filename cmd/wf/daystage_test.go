@@ -51,21 +51,27 @@ func (d *day) say(format string, args ...any) {
 	fmt.Fprintf(d.t.Output(), "%02d:%04.1f  %s\n", int(at.Minutes()), (at % time.Minute).Seconds(), fmt.Sprintf(format, args...))
 }
 
-// piece is the example of the page that holds some texts, with others put in the place of its own.
+// piece is the example of the page that holds a text, with others put in the place of its own.
 func (d *day) piece(holds string, instead ...string) string {
 	d.t.Helper()
+	return pieceOf(d.t, d.page, holds, instead...)
+}
+
+// pieceOf is the example of docs/operate.md, given as page, that holds a text, with others put in the place of its own.
+func pieceOf(t *testing.T, page, holds string, instead ...string) string {
+	t.Helper()
 	var found []string
-	for _, m := range regexp.MustCompile("(?ms)^```yaml\n(.*?)^```$").FindAllStringSubmatch(d.page, -1) {
+	for _, m := range regexp.MustCompile("(?ms)^```yaml\n(.*?)^```$").FindAllStringSubmatch(page, -1) {
 		if strings.Contains(m[1], holds) {
 			found = append(found, m[1])
 		}
 	}
 	if len(found) != 1 {
-		d.t.Fatalf("docs/operate.md has %d examples with %q", len(found), holds)
+		t.Fatalf("docs/operate.md has %d examples with %q", len(found), holds)
 	}
 	for i := 0; i < len(instead); i += 2 {
 		if !strings.Contains(found[0], instead[i]) {
-			d.t.Fatalf("the example of docs/operate.md has no %q:\n%s", instead[i], found[0])
+			t.Fatalf("the example of docs/operate.md has no %q:\n%s", instead[i], found[0])
 		}
 		found[0] = strings.Replace(found[0], instead[i], instead[i+1], 1)
 	}

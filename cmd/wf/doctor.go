@@ -24,8 +24,14 @@ none has used for 30 days.`,
 		Args: takes(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			store, _, _ := a.StoreDir() // what is wrong with it, the checkup of the store says
-			out := doctor.Examine(cmd.Context(), a.Setup, clean, append([]api.Checkup{daemon.Check(cmd.Context(), store)}, daemon.CheckTriggers(cmd.Context(), store)...)...)
-			err := answer(a, out, nil, a.ShowDoctor)
+			served, err := daemon.Served(cmd.Context(), store)
+			var names []string
+			for _, w := range served {
+				names = append(names, w.Name)
+			}
+			more := append([]api.Checkup{daemon.Check(cmd.Context(), store)}, daemon.CheckTriggers(served, err)...)
+			out := doctor.Examine(cmd.Context(), a.Setup, clean, names, more...)
+			err = answer(a, out, nil, a.ShowDoctor)
 			if err == nil && !out.OK {
 				return silent{errDifference}
 			}

@@ -26,14 +26,28 @@ wf run does so for its own run, for at most 5 seconds. What does not get through
 }
 
 func newHookLs(a *app) *cobra.Command {
-	return &cobra.Command{
+	var about string
+	cmd := &cobra.Command{
 		Use:   "ls",
 		Short: "List where notifications go, and what was not delivered",
+		Long: `List the sinks of notifications, each with what waits and what is dead. --run lists those about one run, the newest first:
+what was delivered too, as long as it is among the last 200 of its sink. At a hub that asks the worker that has the run.`,
 		Example: `  wf hook ls
-  wf hook ls -o json`,
+  wf hook ls --run -1
+  wf hook ls --run 7K3Q -o json | jq '.items[] | select(.status != "delivered")'`,
 		Args: takes(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx := cmd.Context()
+			if about != "" {
+				return a.at(ctx, func(p *target) error {
+					run, err := p.run(ctx, about)
+					if err != nil {
+						return err
+					}
+					all, err := p.Notifications(ctx, api.NotificationQuery{Run: run})
+					return answer(a, all, err, a.ShowNotifications)
+				})
+			}
 			if dir, _, err := a.StoreDir(); a.hubURL() == "" && err == nil && !compose.HoldsStore(dir) {
 				sinks, err := a.Sinks()
 				if err != nil {
@@ -44,6 +58,8 @@ func newHookLs(a *app) *cobra.Command {
 			return a.at(ctx, func(p *target) error { return a.showHooks(p.Notifications(ctx, api.NotificationQuery{})) })
 		},
 	}
+	cmd.Flags().StringVar(&about, "run", "", "those about this run, delivered ones too")
+	return cmd
 }
 
 func (a *app) showHooks(all *api.NotificationList, err error) error {

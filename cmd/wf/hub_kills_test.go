@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"wf/api"
-	"wf/daemon"
 	"wf/engine"
 	"wf/hub/client"
 	"wf/hub/queue"
@@ -86,15 +85,7 @@ func TestO09JobsSurviveKills(t *testing.T) {
 	for _, name := range names {
 		startWorker(name)
 	}
-	token, err := daemon.ReadToken(said.TokenFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	hub, err := client.New(said.Listen[0].URL, client.Options{Token: token})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer hub.Close()
+	hub := ofHub(t, said)
 
 	id := func(n int) string { return fmt.Sprint("job-", n) }
 	// hand submits a job until the hub has it, and no longer.

@@ -80,6 +80,27 @@ func TestNotificationsAreSeenAndRetriedAtServers(t *testing.T) {
 		}
 		return all
 	}
+	// About one run, the same everywhere; a hub finds the worker by the run.
+	about := list("", "--run", string(first))
+	if !strings.Contains(about, `"wf.notifications/v1"`) || !strings.Contains(about, string(first)) || strings.Contains(about, string(second)) {
+		t.Errorf("about run %s:\n%s", first, about)
+	}
+	if there := list(socket, "--run", string(first)[:6]); there != about {
+		t.Errorf("at the socket of the owner:\n%s\n%s", about, there)
+	}
+	if there := list(url, "--run", string(first)); strings.Contains(there, "services") || !strings.Contains(there, string(first)) || !strings.Contains(there, `"dead"`) {
+		t.Errorf("through a hub:\n%s", there)
+	}
+	for _, at := range [][]string{nil, {"--hub", socket}, {"--hub", url}} {
+		for _, x := range []struct{ want, args string }{
+			{"  notifications  1 dead  wf hook ls --run " + string(first), "show " + string(first)},
+			{"  done  ops  dead  ", "hook ls --run " + string(second)},
+		} {
+			if out, err := wfIn(dir, append(at, strings.Fields(x.args)...)...).CombinedOutput(); err != nil || !strings.Contains(string(out), x.want) {
+				t.Errorf("wf %s at %q: %v, want %q in\n%s", x.args, at, err, x.want, out)
+			}
+		}
+	}
 	all := listed(api.NotificationQuery{})
 	if len(all.Items) != 2 || all.Items[0].Due < all.Items[1].Due || all.Items[0].Status != api.NotificationDead || all.Items[0].Attempts != 1 || all.Items[0].Next != nil {
 		t.Fatalf("%+v", all.Items)
@@ -133,18 +154,25 @@ func hooksOf(t *testing.T, dir string) (all api.Hooks) {
 	return all
 }
 
-// workerOf is the id of the only worker of a hub, once it is connected.
-func workerOf(t *testing.T, said api.HubServing) string {
+// ofHub is a client of a hub with the token of its owner.
+func ofHub(t *testing.T, said api.HubServing) *client.API {
 	t.Helper()
 	token, err := daemon.ReadToken(said.TokenFile)
 	if err != nil {
 		t.Fatal(err)
 	}
-	there, err := client.New(said.Listen[0].URL, client.Options{Token: token})
+	hub, err := client.New(said.Listen[0].URL, client.Options{Token: token})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer there.Close()
+	t.Cleanup(hub.Close)
+	return hub
+}
+
+// workerOf is the id of the only worker of a hub, once it is connected.
+func workerOf(t *testing.T, said api.HubServing) string {
+	t.Helper()
+	there := ofHub(t, said)
 	for {
 		raw, err := there.Agents(t.Context())
 		var list struct {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -15,7 +16,7 @@ func newShow(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show [RUN[:STEP] | CID]",
 		Short: "Show a run, a step or a block",
-		Long: `Show a run with its last 200 steps; -o json has all of them. --limit and --before page through the steps
+		Long: `Show a run with its last 200 steps, the files that it keeps, and how many notifications are about it; -o json has all of them. --limit and --before page through the steps
 of a long run: where there are earlier ones, the output ends with the command that shows them.`,
 		Example: `  wf show -1
   wf show 7K3Q:coder#2
@@ -70,7 +71,15 @@ func (a *app) show(ctx context.Context, here *target, arg string, w api.Window) 
 			if err := a.ShowRun(v); err != nil {
 				return err
 			}
-			return a.showArtifacts(ctx, here, at.Run, v.Steps)
+			if err := a.showArtifacts(ctx, here, at.Run, v.Steps); err != nil {
+				return err
+			}
+			all, err := here.Notifications(ctx, api.NotificationQuery{Run: at.Run})
+			if err != nil { // such as of a config that does not read, which the run itself does not need
+				a.Warn(fmt.Errorf("which notifications are about the run is not known: %w", err))
+				return nil
+			}
+			return a.ShowNotified(at.Run, all)
 		})
 	}
 	step, err := here.Step(ctx, at.Run, at.Step)

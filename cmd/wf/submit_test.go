@@ -10,8 +10,6 @@ import (
 	"testing"
 
 	"wf/api"
-	"wf/daemon"
-	"wf/hub/client"
 	"wf/protocol"
 )
 
@@ -58,15 +56,7 @@ func TestASubmitterThatIsTerminatedWithdrawsWhatHasNotBegun(t *testing.T) {
 	second := submit("withdraws it")
 	terminate(second)
 	terminate(first)
-	token, err := daemon.ReadToken(said.TokenFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	hub, err := client.New(said.Listen[0].URL, client.Options{Token: token})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer hub.Close()
+	hub := ofHub(t, said)
 	raw, err := hub.Queue(t.Context())
 	var queue struct {
 		Items []struct{ State string }

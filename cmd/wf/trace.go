@@ -20,7 +20,7 @@ gives the same ids. Each line is a request of OTLP/HTTP. The time in which a run
 stays out unless you ask for it with --prompts. wf serve --otlp URL sends the spans of runs as they end.`,
 		Example: `  wf trace -1 > trace.jsonl
   wf trace 7K3Q | head -1 | jq '.resourceSpans[].scopeSpans[].spans[].name'
-  wf trace -1 | curl --json @- http://127.0.0.1:4318/v1/traces     # of a run with up to 512 spans`,
+  wf trace -1 | while read -r line; do printf %s "$line" | curl --json @- http://127.0.0.1:4318/v1/traces; done`,
 		Args:        takes(1, 1, "a run"),
 		Annotations: map[string]string{formatsKey: ""},
 		RunE: a.ofRun(func(ctx context.Context, p *target, run protocol.RunID) error {

@@ -53,6 +53,9 @@ func (g *visitLists) moving() bool {
 	return len(g.visits[Runs])+len(g.visits[Ready])+len(g.visits[Retries]) > 0
 }
 
+// pending reports whether a visit runs, held or not, or is tried again later: always roles have a time for all of that.
+func (g *visitLists) pending() bool { return len(g.visits[Runs])+len(g.visits[Retries]) > 0 }
+
 // byPlace is the order of dispatch.
 func byPlace(a, b *visit) int {
 	return cmp.Or(cmp.Compare(a.of.N, b.of.N), cmp.Compare(a.Index, b.Index))

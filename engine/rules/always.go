@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"wf/engine/lang"
 	"wf/protocol"
@@ -296,17 +297,19 @@ func (s *State) reopenGraph() {
 	s.reindex()
 }
 
-// Verdict is what always roles see of the end of the run; nil before it closes.
+// Verdict is what always roles see of the end of the run; nil before it closes. Its message has no NUL bytes and the length
+// of a prompt at most, so that a command may have it in its environment: agents and people who cancel write it.
 func (s *State) Verdict() (*protocol.Verdict, error) {
 	c := s.Closing
 	if c == nil {
 		return nil, nil
 	}
 	v := &protocol.Verdict{Status: c.Status, Code: c.Code, Outputs: protocol.JSON("{}")}
-	var err error
-	if v.Message, err = s.text(c.Message); err != nil {
+	message, err := s.text(c.Message)
+	if err != nil {
 		return nil, err
 	}
+	v.Message = lang.CutPrompt(strings.ReplaceAll(message, "\x00", ""))
 	if c.Outputs.Defined() {
 		v.Outputs, err = s.from.Payload(c.Outputs)
 	}
@@ -331,11 +334,7 @@ const (
 
 // closingSpent is what the always roles have taken of protocol.ClosingTime at now, the time before a further attempt included.
 func (s *State) closingSpent(now int64) int64 {
-	spent := s.Totals.Active - s.Closing.Active
-	if s.Active {
-		spent += max(0, now-s.TS)
-	}
-	return spent
+	return s.active(now) - s.Closing.Active
 }
 
 // MayAwait reports whether a visit may be tried again at a time. That of an always role fails where its run has ended by then.

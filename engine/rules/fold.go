@@ -73,9 +73,7 @@ func (s *State) Apply(step string, seq protocol.Seq, ts int64, typ protocol.Even
 	if s.Seq == 0 && typ != protocol.EvRunStarted {
 		return fmt.Errorf("a journal must begin with run_started: %w", protocol.ErrCorrupt)
 	}
-	if s.Active && typ != protocol.EvResumed && ts > s.TS {
-		s.Totals.Active += ts - s.TS
-	}
+	s.count(ts, typ, d)
 	if typ != protocol.EvStepStarted {
 		s.clock(step, ts, typ, d)
 	}
@@ -86,7 +84,7 @@ func (s *State) Apply(step string, seq protocol.Seq, ts int64, typ protocol.Even
 		s.clock(step, ts, typ, d)
 	}
 	s.Seq, s.TS = seq, max(ts, s.TS)
-	s.Active = !s.Stopped && (s.working() || s.Closing != nil && len(s.agenda.always.visits[Retries]) > 0)
+	s.Active = !s.Stopped && (s.working() || s.Closing != nil && s.agenda.always.pending())
 	return nil
 }
 

@@ -2,6 +2,7 @@ package rules
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"wf/protocol"
@@ -21,6 +22,20 @@ func (s *State) FreeQuestion() (step string, ok bool) {
 		return "", false
 	}
 	return w.Step.String(), true
+}
+
+// Reads reports whether an agent may still read a message: of a run that closes these are its always roles alone.
+func (s *State) Reads() bool {
+	c := s.Closing
+	if c == nil {
+		return true
+	}
+	for _, list := range s.agenda.always.visits {
+		if slices.ContainsFunc(list, func(v *visit) bool { return s.isAgent(v.of.Role) }) {
+			return true
+		}
+	}
+	return !c.Skipped && slices.ContainsFunc(s.prog.Workflow.Always[c.Begun:], s.isAgent)
 }
 
 // Addressed is the visit that asks a question without words while messages wait in the inbox: what it waits

@@ -26,11 +26,7 @@ func (s *State) Breached(now, cost int64, more bool) *Breach {
 	if s.Closing != nil {
 		return s.closingBreach(now)
 	}
-	t, l := &s.Totals, s.Limits
-	active := t.Active
-	if s.Active {
-		active += max(0, now-s.TS)
-	}
+	t, l, active := &s.Totals, s.Limits, s.active(now)
 	switch {
 	case l.Cost > 0 && cost >= l.Cost*picoPerMicro:
 		return &Breach{LimitCost, cost / picoPerMicro, l.Cost}

@@ -50,6 +50,8 @@ type storedState struct {
 	Queue  *protocol.QueuedFor              `cbor:"queue,omitempty"`   // of a run that waits for a slot of its group
 	InLine map[string]protocol.GroupWaiting `cbor:"in_line,omitempty"` // visits that began, and wait for a slot of the group of their role
 
+	Uncounted int64 `cbor:"uncounted,omitempty"` // µs before TS that count if the run was driven then, as the next event tells
+
 	Closing *closing `cbor:"closing,omitempty"` // once the verdict stands of a run that has always roles
 }
 

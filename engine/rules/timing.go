@@ -29,7 +29,7 @@ type lap struct {
 // it, that of any other before.
 func (s *State) clock(step string, ts int64, typ protocol.EventType, d protocol.Data) {
 	if step == "" {
-		s.clockRun(ts, typ)
+		s.clockRun(ts, typ, d)
 		return
 	}
 	v, a, err := s.visitNamed(step)
@@ -83,13 +83,46 @@ func (s *State) clock(step string, ts int64, typ protocol.EventType, d protocol.
 }
 
 // clockRun ends every stretch where the run itself stops.
-func (s *State) clockRun(ts int64, typ protocol.EventType) {
-	switch typ {
-	case protocol.EvSuspended, protocol.EvCancelled, protocol.EvDone, protocol.EvForked:
-		s.laps(func(l *lap) { l.end(ts) })
-	case protocol.EvResumed: // the time between is not counted
+func (s *State) clockRun(ts int64, typ protocol.EventType, d protocol.Data) {
+	switch {
+	case afterGap(typ, d): // the time between is not counted
 		s.laps(func(l *lap) { l.end(l.Last) })
+	case typ == protocol.EvSuspended, typ == protocol.EvCancelled, typ == protocol.EvDone:
+		s.laps(func(l *lap) { l.end(ts) })
 	}
+}
+
+// count counts the time up to an event, if something ran. What a person or another process wrote does not tell that the run
+// was driven until then: the next event of what drives it does.
+func (s *State) count(ts int64, typ protocol.EventType, d protocol.Data) {
+	since := max(0, ts-s.TS)
+	switch {
+	case !s.Active, afterGap(typ, d):
+		s.Uncounted = 0
+	case fromOutside[typ]:
+		s.Uncounted += since
+	default:
+		s.Totals.Active += s.Uncounted + since
+		s.Uncounted = 0
+	}
+}
+
+// fromOutside are the events that processes write beside the one that drives the run, if one does.
+var fromOutside = map[protocol.EventType]bool{protocol.EvAnswered: true, protocol.EvMessage: true, protocol.EvCompactionAsked: true,
+	protocol.EvCancelAsked: true, protocol.EvLimitChanged: true}
+
+// afterGap reports whether the run was not driven before an event.
+func afterGap(typ protocol.EventType, d protocol.Data) bool {
+	x, suspended := d.(protocol.SuspendedBy)
+	return typ == protocol.EvResumed || typ == protocol.EvForked || suspended && x.Code == protocol.RestoredCode
+}
+
+// active is for how many µs something ran, until now.
+func (s *State) active(now int64) int64 {
+	if !s.Active {
+		return s.Totals.Active
+	}
+	return s.Totals.Active + s.Uncounted + max(0, now-s.TS)
 }
 
 // laps are those of the live region.

@@ -58,7 +58,7 @@ type Replay struct {
 }
 
 // Follow hands the run to c until it is complete, or with Live until ctx ends. The error is that
-// of ctx, of the consumer, or one that no further connection can mend: it wraps ErrUnknownRun,
+// of ctx, of the consumer, or one that no further connection can mend: it wraps ErrUnknownRun, ErrRunDeleted,
 // ErrBadCursor, ErrFutureCursor, ErrUnauthorized, ErrForbidden, ErrGap, or ErrCorrupt where
 // events do not hash to their CIDs.
 func (r *Replay) Follow(ctx context.Context, c Consumer) error {

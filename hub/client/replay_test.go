@@ -265,15 +265,27 @@ func TestASlowConsumerMissesNothing(t *testing.T) {
 
 var errEnough = errors.New("enough")
 
+// deleting is a feed with a run that was deleted.
+type deleting struct{ *memfeed.Feed }
+
+func (d deleting) Tip(ctx context.Context, run protocol.RunID) (protocol.Link, protocol.Seq, error) {
+	if run == "gone" {
+		return protocol.Link{}, 0, (&protocol.Tombstone{Run: run, By: "ada", At: 1}).Error()
+	}
+	return d.Feed.Tip(ctx, run)
+}
+
 func TestErrorsThatNoOtherConnectionMendsAreReturned(t *testing.T) {
 	f := memfeed.New()
 	f.Add("run", 3, "e")
-	h := serve(t, &replay.Server{Feed: f})
+	h := serve(t, &replay.Server{Feed: deleting{f}})
 	for _, c := range []struct {
 		name string
 		r    client.Replay
 		want error
 	}{
+		{"a run that was deleted", client.Replay{Run: "gone"}, protocol.ErrRunDeleted},
+		{"one that is followed", client.Replay{Run: "gone", Cursor: client.Cursor{Seq: 2}, Live: true}, protocol.ErrRunDeleted},
 		{"an unknown run", client.Replay{Run: "nobody"}, protocol.ErrUnknownRun},
 		{"a cursor beyond the head", client.Replay{Run: "run", Cursor: client.Cursor{Seq: 9}}, protocol.ErrFutureCursor},
 		{"a negative cursor", client.Replay{Run: "run", Cursor: client.Cursor{Seq: -1}}, protocol.ErrBadCursor},

@@ -31,6 +31,30 @@ func (h *Hub) ofWorker(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+// notifications serves those of a worker: of the one that has the run, where they are about one and no worker is named.
+func (h *Hub) notifications(w http.ResponseWriter, r *http.Request) error {
+	query := r.URL.Query()
+	run := query.Get("run")
+	if run == "" || query.Has("agent") {
+		return h.ofWorker(w, r)
+	}
+	if n := len(query["run"]); n > 1 {
+		return reply.Badf("the parameter %q is given %d times", "run", n)
+	}
+	l, err := h.owner(r.Context(), protocol.RunID(run))
+	if err != nil {
+		w.Header().Set("Retry-After", "1")
+		return err
+	}
+	if r.Method == http.MethodPost { // there it says which worker is meant, and no more
+		query.Del("run")
+		r = r.Clone(r.Context())
+		r.URL.RawQuery = query.Encode()
+	}
+	l.forward(w, r)
+	return nil
+}
+
 // chosen is the worker of an id; "" is the only one there is. Workers that are away count as long as they have
 // runs, and in the grace period no worker is taken for the only one: what is meant for the store of one worker
 // must not be written into that of another.

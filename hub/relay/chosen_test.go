@@ -2,6 +2,7 @@ package relay_test
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -17,10 +18,20 @@ import (
 
 // remembering has a desk answer what is asked of memories, and tells which requests it got.
 func (d *desk) remembering() (asked func() []string) {
+	return d.asked("/v1/memories", func(path string) any {
+		if path == "/v1/memories" {
+			return api.MemoryScopes{Items: []api.MemoryScope{{Scope: "at " + d.worker.ID}}}
+		}
+		return map[string]any{}
+	})
+}
+
+// asked has a desk answer what is asked below a path, and tells which requests it got.
+func (d *desk) asked(below string, answer func(path string) any) (asked func() []string) {
 	var got []string
 	next := d.worker.Handler
 	d.worker.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !strings.HasPrefix(r.URL.Path, "/v1/memories") {
+		if !strings.HasPrefix(r.URL.Path, below) {
 			next.ServeHTTP(w, r)
 			return
 		}
@@ -31,11 +42,7 @@ func (d *desk) remembering() (asked func() []string) {
 		d.mu.Lock()
 		got = append(got, strings.TrimSpace(r.Method+" "+r.URL.RequestURI()+" "+string(body)))
 		d.mu.Unlock()
-		if r.URL.Path == "/v1/memories" {
-			reply.JSON(w, http.StatusOK, api.MemoryScopes{Items: []api.MemoryScope{{Scope: "at " + d.worker.ID}}})
-			return
-		}
-		reply.JSON(w, http.StatusOK, map[string]any{})
+		reply.JSON(w, http.StatusOK, answer(r.URL.Path))
 	})
 	return func() []string {
 		d.mu.Lock()
@@ -108,6 +115,48 @@ func TestWhereThereAreSeveralWorkersTheOneWhoseMemoriesAreMeantIsNamed(t *testin
 	}
 	if len(askedA()) != 0 || len(askedB()) != 1 || strings.Contains(askedB()[0], "agent=") {
 		t.Errorf("a was asked %q, b %q", askedA(), askedB())
+	}
+}
+
+// What is asked about a run is asked of the worker that has it, whichever others there are.
+func TestNotificationsAboutARunAreThoseOfItsWorker(t *testing.T) {
+	h := newHouse(t)
+	a, b := newDesk(h, "a"), newDesk(h, "b")
+	asked := map[string]func() []string{}
+	for name, d := range map[string]*desk{"a": a, "b": b} {
+		asked[name] = d.asked("/v1/notifications", func(path string) any {
+			if path == "/v1/notifications" {
+				return api.NotificationList{Schema: "wf.notifications/v1", Sinks: []api.Sink{{Name: "at " + name}}, Items: []api.Notification{}}
+			}
+			return api.NotificationsRetried{Schema: "wf.notifications_retried/v1", Retried: []string{"msg"}}
+		})
+	}
+	a.say("ours", "x")
+	b.say("theirs", "x")
+	a.arrive()
+	b.arrive()
+	h.await(2)
+	h.awaitGrace()
+	at := client.Service{API: h.api}
+	if _, err := at.Notifications(t.Context(), api.NotificationQuery{}); !errors.Is(err, protocol.ErrAmbiguous) {
+		t.Errorf("without a run: %v", err)
+	}
+	for run, name := range map[protocol.RunID]string{"ours": "a", "theirs": "b"} {
+		if l, err := at.Notifications(t.Context(), api.NotificationQuery{Run: run}); err != nil || l.Sinks[0].Name != "at "+name {
+			t.Errorf("about run %s: %+v, %v", run, l, err)
+		}
+	}
+	if _, err := at.Notifications(t.Context(), api.NotificationQuery{Run: "none"}); !errors.Is(err, protocol.ErrUnknownRun) {
+		t.Errorf("about a run that is not there: %v", err)
+	}
+	if l, err := (client.Service{API: h.api, Worker: "a"}).Notifications(t.Context(), api.NotificationQuery{Run: "theirs"}); err != nil || l.Sinks[0].Name != "at a" {
+		t.Errorf("a worker is named: %+v, %v", l, err)
+	}
+	if status, body := h.posted("/v1/notifications/retry?run=theirs", `{"all":true}`); status != http.StatusOK {
+		t.Errorf("retried: %d %s", status, body)
+	}
+	if got := fmt.Sprint(asked["a"](), asked["b"]()); got != `[GET /v1/notifications?run=ours GET /v1/notifications?run=theirs] [GET /v1/notifications?run=theirs POST /v1/notifications/retry {"all":true}]` {
+		t.Error(got)
 	}
 }
 

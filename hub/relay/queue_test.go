@@ -21,7 +21,12 @@ import (
 // post sends a start as it is, once, and gives the status with the body.
 func (h *house) post(body string) (int, string) {
 	h.Helper()
-	res := must(h.api.HTTP().Post("http://"+h.addr+"/v1/runs", "application/json", strings.NewReader(body)))(h)
+	return h.posted("/v1/runs", body)
+}
+
+func (h *house) posted(path, body string) (int, string) {
+	h.Helper()
+	res := must(h.api.HTTP().Post("http://"+h.addr+path, "application/json", strings.NewReader(body)))(h)
 	defer res.Body.Close()
 	var b json.RawMessage
 	if err := json.NewDecoder(res.Body).Decode(&b); err != nil {

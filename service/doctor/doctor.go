@@ -31,15 +31,16 @@ import (
 	"wf/service/compose"
 )
 
-// Examine looks at everything; more are checkups that others made. clean removes the private directories of
+// Examine looks at everything; served are the workflows that a daemon serves beside those of the project, and more are checkups that others made. clean removes the private directories of
 // agents' commands that none has used for 30 days.
-func Examine(ctx context.Context, u *compose.Setup, clean bool, more ...api.Checkup) *api.Doctor {
+func Examine(ctx context.Context, u *compose.Setup, clean bool, served []string, more ...api.Checkup) *api.Doctor {
 	out := &api.Doctor{Schema: "wf.doctor/v1", OK: true, Items: []api.Checkup{checkStore(ctx, u)}}
 	out.Items = append(out.Items, checkGroups(ctx, u)...)
+	out.Items = append(out.Items, checkRuns(ctx, u, time.Now())...)
 	out.Items = append(out.Items, checkLife(ctx, u, time.Now())...)
 	out.Items = append(out.Items, checkModels(u)...)
 	out.Items = append(out.Items, checkSandbox(u))
-	out.Items = append(out.Items, checkSinks(ctx, u)...)
+	out.Items = append(out.Items, checkSinks(ctx, u, served)...)
 	out.Items = append(out.Items, checkGit()...)
 	out.Items = append(append(out.Items, checkPrivate(time.Now(), clean)), more...)
 	for _, c := range out.Items {

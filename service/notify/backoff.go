@@ -23,5 +23,11 @@ func pauseAfter(attempts int, chance float64) time.Duration {
 // further away was noted before the clock was put back.
 func due(at, now int64) bool { return at <= now || at-now > lastPause.Microseconds() }
 
-// over reports whether a delivery that was due at a time is not attempted after the next pause any more.
-func over(at, next int64) bool { return next-at > lifetime.Microseconds() }
+// over reports whether a delivery of an age is not attempted after the next pause any more.
+func over(age int64, pause time.Duration) bool {
+	return age+pause.Microseconds() > lifetime.Microseconds()
+}
+
+// between is the time from one event of a sink to the next, µs, of which the age of a delivery is made. The clock may have
+// been set meanwhile, or the machine was off: what is longer than attempts are apart is not counted.
+func between(at, next int64) int64 { return min(max(next-at, 0), 2*lastPause.Microseconds()) }

@@ -255,7 +255,7 @@ func (d *Deliverer) add(ctx context.Context, j *journal, all []seen) error {
 
 // attempt sends a delivery, and gives what is to be recorded of it; nil where nothing is known of it, since ctx
 // ended. One that was overtaken is not sent.
-func (d *Deliverer) attempt(ctx context.Context, name string, x Delivery, overtaken bool) protocol.Data {
+func (d *Deliverer) attempt(ctx context.Context, name string, x Delivery, age int64, overtaken bool) protocol.Data {
 	err := errRepeated
 	if !overtaken {
 		err = d.send(ctx, name, x.DeliveryDue)
@@ -271,11 +271,11 @@ func (d *Deliverer) attempt(ctx context.Context, name string, x Delivery, overta
 	case errors.As(err, &f) && f.final:
 		return protocol.DeliveryDead{ID: x.ID, Error: brief(err.Error())}
 	}
-	next := d.now().Add(max(pauseAfter(x.Attempts+1, d.chance()), f.after)).UnixMicro()
-	if over(x.At, next) {
+	pause := max(pauseAfter(x.Attempts+1, d.chance()), f.after)
+	if over(age, pause) {
 		return protocol.DeliveryDead{ID: x.ID, Error: brief(err.Error())}
 	}
-	return protocol.DeliveryFailed{ID: x.ID, Next: next, Error: brief(err.Error())}
+	return protocol.DeliveryFailed{ID: x.ID, Next: d.now().Add(pause).UnixMicro(), Error: brief(err.Error())}
 }
 
 func (d *Deliverer) send(ctx context.Context, name string, x protocol.DeliveryDue) error {
@@ -403,7 +403,7 @@ func (d *Deliverer) flushLocked(ctx context.Context, name string, run protocol.R
 		if x == nil {
 			break // nothing is left, or it failed: the user does not wait for another attempt
 		}
-		result := d.attempt(ctx, name, *x, j.st.overtaken(x))
+		result := d.attempt(ctx, name, *x, j.st.age(x, d.now().UnixMicro()), j.st.overtaken(x))
 		if result == nil {
 			break
 		}

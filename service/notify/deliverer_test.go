@@ -449,6 +449,38 @@ func TestAClockThatIsPutBackDelaysNoDelivery(t *testing.T) {
 	}
 }
 
+// A clock that is set forward by a week, or a machine that was off for one, ends no attempts before their time.
+func TestAClockThatIsSetForwardEndsNoDelivery(t *testing.T) {
+	for _, back := range []time.Duration{0, 7 * 24 * time.Hour, 8 * 24 * time.Hour} {
+		b := newBench(t)
+		b.sink(protocol.Sink{Name: "ops"}, func(*Message) error { return errors.New("connection refused") })
+		b.run(quick)
+		var lasted time.Duration
+		step := func() bool {
+			next := b.round()
+			if next.After(b.at) {
+				lasted += next.Sub(b.at)
+				b.at = next
+			}
+			return !next.IsZero()
+		}
+		for range 4 {
+			step()
+		}
+		b.at = b.at.Add(7 * 24 * time.Hour)
+		for range 3 {
+			step()
+		}
+		b.restart() // it is measured by what is stored
+		b.at = b.at.Add(-back)
+		for step() {
+		}
+		if lasted < lifetime-5*lastPause || lasted > lifetime+lastPause {
+			t.Errorf("set back by %s: given up after %s", back, lasted)
+		}
+	}
+}
+
 // After three days a notification is dead; wf hook retry begins anew.
 func TestAfterThreeDaysADeliveryIsDead(t *testing.T) {
 	b := newBench(t)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -51,11 +52,10 @@ func List(ctx context.Context, s *cas.Store, configured []Configured, q api.Noti
 	return out, fill(out, found, q.Part)
 }
 
-// found is a delivery with its place in the list, which later ones do not move.
+// found is a delivery with the time by which it has its place in the list. One that is retried moves to its beginning.
 type found struct {
 	api.Notification
-	at    int64
-	place string
+	at int64
 }
 
 func newFound(sink string, d Delivery) found {
@@ -69,7 +69,7 @@ func newFound(sink string, d Delivery) found {
 	case d.Next > 0:
 		n.Next = new(timeOf(d.Next))
 	}
-	return found{n, d.At, fmt.Sprintf("%d.%s", d.At, d.ID)}
+	return found{n, d.At}
 }
 
 // newest orders deliveries, the newest first; of one time those of later events.
@@ -77,21 +77,36 @@ func newest(a, b found) int {
 	return cmp.Or(cmp.Compare(b.at, a.at), cmp.Compare(a.Run, b.Run), cmp.Compare(b.Seq, a.Seq), cmp.Compare(a.ID, b.ID))
 }
 
+// place is where the list goes on behind a delivery, whatever becomes of it meanwhile.
+func (x found) place() string { return fmt.Sprintf("%d.%d.%s.%s", x.at, x.Seq, x.Run, x.ID) }
+
+// placed is the opposite of place.
+func placed(s string) (x found, ok bool) {
+	parts := strings.SplitN(s, ".", 4)
+	if len(parts) < 4 {
+		return x, false
+	}
+	at, err := strconv.ParseInt(parts[0], 10, 64)
+	seq, err2 := strconv.ParseInt(parts[1], 10, 64)
+	x.at, x.Seq, x.Run, x.ID = at, protocol.Seq(seq), protocol.RunID(parts[2]), parts[3]
+	return x, err == nil && err2 == nil
+}
+
 // fill takes a part of what was found.
 func fill(out *api.NotificationList, all []found, p api.Part) error {
 	slices.SortFunc(all, newest)
 	if p.After != "" {
-		i := slices.IndexFunc(all, func(x found) bool { return x.place == p.After })
-		if i < 0 {
-			return protocol.ErrUsage.With("read the list from its beginning", "%.100q is no place in the list of notifications, or was attempted again since", p.After)
+		after, ok := placed(p.After)
+		if !ok {
+			return protocol.ErrUsage.With("read the list from its beginning", "%.100q is no place in the list of notifications", p.After)
 		}
-		all = all[i+1:]
+		all = slices.DeleteFunc(all, func(x found) bool { return newest(x, after) <= 0 })
 	}
 	bytes := 0
 	for i, x := range all {
 		more := len(x.ID) + len(x.Error) + len(x.Step)
 		if p.Full(i, bytes, more) {
-			out.Next = all[i-1].place
+			out.Next = all[i-1].place()
 			break
 		}
 		out.Items, bytes = append(out.Items, x.Notification), bytes+more

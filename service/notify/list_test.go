@@ -98,6 +98,50 @@ func TestDeliveriesAreListedTheNewestFirst(t *testing.T) {
 	}
 }
 
+// A list goes on behind a place whatever became of what stood there: it was retried, or is kept no more.
+func TestAListGoesOnBehindWhatIsGone(t *testing.T) {
+	for name, gone := range map[string]func(*bench, string){
+		"retried": func(b *bench, id string) { b.say("ops", protocol.DeliveryRevived{IDs: []string{id}, By: "ada"}) },
+		"gone":    func(b *bench, id string) { b.say("ops", protocol.DeliveryDead{ID: id, Gone: true}) },
+	} {
+		b := newBench(t)
+		const all = 2*api.MaxPart + 1
+		j, err := openJournal(t.Context(), b.s, "ops")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var drafts []cas.Draft
+		for i := range all {
+			drafts = append(drafts, cas.Draft{Data: dueOf(fmt.Sprintf("msg_%05d", i), protocol.RunID(fmt.Sprintf("R%d", i%7)), protocol.Seq(i+1))})
+		}
+		if err := j.append(t.Context(), b.at, func(*State) []cas.Draft { return drafts }); err != nil {
+			t.Fatal(err)
+		}
+		seen := map[string]int{}
+		for q := (api.NotificationQuery{Part: api.Part{Limit: api.MaxPart}}); ; {
+			l, err := List(t.Context(), b.s, nil, q)
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			for _, n := range l.Items {
+				seen[n.ID]++
+			}
+			if q.After = l.Next; q.After == "" {
+				break
+			}
+			gone(b, l.Items[len(l.Items)-1].ID)
+		}
+		for id, n := range seen {
+			if n > 1 {
+				t.Errorf("%s: %s is listed %d times", name, id, n)
+			}
+		}
+		if len(seen) != all {
+			t.Errorf("%s: %d of %d", name, len(seen), all)
+		}
+	}
+}
+
 func sorted(s []string) []string {
 	slices.Sort(s)
 	return s

@@ -284,9 +284,9 @@ func (k *sink) start(ctx context.Context) (due []*Delivery, next time.Time) {
 // deliver attempts a delivery, and records what came of it.
 func (k *sink) deliver(ctx context.Context, x *Delivery) {
 	k.mu.Lock()
-	at, overtaken := *x, k.st.overtaken(x)
+	at, age, overtaken := *x, k.st.age(x, k.d.now().UnixMicro()), k.st.overtaken(x)
 	k.mu.Unlock()
-	result := k.d.attempt(ctx, k.name, at, overtaken)
+	result := k.d.attempt(ctx, k.name, at, age, overtaken)
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	defer k.wakeUp()

@@ -23,7 +23,10 @@ type State struct {
 	Head   protocol.Link // its CID
 	Origin string        // see protocol.SinkOpened
 
-	read      func(protocol.Link) ([]byte, error) // payloads
+	read  func(protocol.Link) ([]byte, error) // payloads
+	at    int64                               // of the newest event, unix µs
+	lived int64                               // µs of all times between events
+
 	cursors   map[protocol.RunID]protocol.Seq
 	lanes     map[protocol.RunID]*lane
 	order     lanes // those of which no delivery is under way
@@ -38,6 +41,7 @@ type State struct {
 type Delivery struct {
 	protocol.DeliveryDue
 	At       int64  `cbor:"at"`       // when it was due, or revived: unix µs
+	Born     int64  `cbor:"born"`     // how long its sink had lived then, µs
 	Attempts int    `cbor:"attempts"` // that did not work
 	Next     int64  `cbor:"next"`     // unix µs; 0 is at once
 	Error    string `cbor:"error"`    // of the last attempt
@@ -84,6 +88,7 @@ func (s *State) Apply(e protocol.Entry) error {
 	if err != nil {
 		return err
 	}
+	s.at, s.lived = e.TS, s.lived+between(s.at, e.TS)
 	switch d := data.(type) {
 	case protocol.SinkOpened:
 		s.Origin = d.Origin
@@ -93,7 +98,7 @@ func (s *State) Apply(e protocol.Entry) error {
 	case protocol.DeliveryDue:
 		s.pass(d.Run, d.Seq)
 		if s.byID[d.ID] == nil {
-			s.push(&Delivery{DeliveryDue: d, At: e.TS})
+			s.push(&Delivery{DeliveryDue: d, At: e.TS, Born: s.lived})
 		}
 	case protocol.Delivered:
 		if x := s.taken(d.ID); x != nil {
@@ -218,7 +223,7 @@ func (s *State) bury(d protocol.DeliveryDead) {
 
 // revive has a delivery attempted at once, with all its time before it.
 func (s *State) revive(x *Delivery, now int64) {
-	x.At, x.Attempts, x.Next = now, 0, 0
+	x.At, x.Born, x.Attempts, x.Next = now, s.lived, 0, 0
 	if !x.Dead {
 		if l := s.lanes[x.Run]; l.place >= 0 {
 			s.wake(x.Run)
@@ -268,6 +273,9 @@ func (s *State) Release(x *Delivery) {
 		s.wake(x.Run)
 	}
 }
+
+// age is for how long a delivery has been open at now, µs.
+func (s *State) age(x *Delivery, now int64) int64 { return s.lived + between(s.at, now) - x.Born }
 
 // overtaken reports whether a later open delivery takes the place of one.
 func (s *State) overtaken(x *Delivery) bool {
@@ -323,6 +331,8 @@ func IDOf(origin, sink string, run protocol.RunID, event protocol.Link) string {
 type snapshot struct {
 	V         int                             `cbor:"v"`
 	Seq       protocol.Seq                    `cbor:"seq"`
+	At        int64                           `cbor:"at"`
+	Lived     int64                           `cbor:"lived"`
 	Origin    string                          `cbor:"origin"`
 	Cursors   map[protocol.RunID]protocol.Seq `cbor:"cursors"`
 	Open      []Delivery                      `cbor:"open"`
@@ -331,11 +341,11 @@ type snapshot struct {
 	Delivered int64                           `cbor:"delivered"`
 }
 
-const snapshotVersion = 2
+const snapshotVersion = 3
 
 // Snapshot is the stored form of the state.
 func (s *State) Snapshot() ([]byte, error) {
-	return cas.Marshal(snapshot{snapshotVersion, s.Seq, s.Origin, s.cursors, s.Open(), s.Dead(), s.Done(), s.delivered})
+	return cas.Marshal(snapshot{snapshotVersion, s.Seq, s.at, s.lived, s.Origin, s.cursors, s.Open(), s.Dead(), s.Done(), s.delivered})
 }
 
 // Restore reads a stored form; head is the event that it belongs to. An error means only that the journal has to be
@@ -349,7 +359,7 @@ func Restore(data []byte, head protocol.Link, read func(protocol.Link) ([]byte, 
 		return nil, fmt.Errorf("a state of version %d", in.V)
 	}
 	s := NewState(read)
-	s.Seq, s.Head, s.Origin, s.done, s.delivered = in.Seq, head, in.Origin, in.Done, in.Delivered
+	s.Seq, s.Head, s.at, s.lived, s.Origin, s.done, s.delivered = in.Seq, head, in.At, in.Lived, in.Origin, in.Done, in.Delivered
 	maps.Copy(s.cursors, in.Cursors)
 	for i := range in.Open {
 		s.push(&in.Open[i])

@@ -197,8 +197,8 @@ func TestPausesGrowToAnHour(t *testing.T) {
 			t.Errorf("after %d with chance: %s", attempts, got)
 		}
 	}
-	day := int64(24 * time.Hour / time.Microsecond)
-	if over(5, 5+3*day) || !over(5, 6+3*day) {
+	day := 24 * time.Hour
+	if over(2*day.Microseconds(), day) || !over(2*day.Microseconds()+1, day) {
 		t.Error("a delivery lives for three days")
 	}
 }

@@ -196,6 +196,41 @@ func usage(in, out int64, ms int64) protocol.Usage {
 	return protocol.Usage{Model: "openai/gpt", Input: &in, Cached: new(in / 2), Output: &out, TotalMS: ms, TTFE: 250}
 }
 
+// Whatever a model calls and says, a trace is one that collectors read.
+func TestHostileCallsAreInATrace(t *testing.T) {
+	d := newDesk(t)
+	args := []string{`{"n":1e999}`, `{"n":123456789012345678901234567890}`, `{"a":1,"a":2}`, `{"s":"\ud800"}`, "{\"s\":\"\xff\"}", "no JSON \x00\x1b[31m\u202e", "",
+		strings.Repeat("[", 300) + strings.Repeat("]", 300), `{"path":"` + strings.Repeat("x", 1<<20) + `"}`, "\ufeff{}", `{"\u0000":-0.0}`}
+	d.acts["coder"] = func(ctx context.Context, _ protocol.Turn, emit roles.Emit) error {
+		events := []protocol.Data{said("bad \x00\x1b[2J\u202e")}
+		for i, a := range args {
+			events = append(events, protocol.ToolCall{Call: fmt.Sprintf("c\x00%d", i), Name: "no\x1b[31m\u2028such", Args: protocol.NewText(strings.ToValidUTF8(a, "\ufffd"))})
+		}
+		if err := emit(ctx, append(events, usage(100, 7, 3000))...); err != nil {
+			return err
+		}
+		for i := range args[1:] { // the last one is broken off
+			if err := emit(ctx, protocol.ToolResult{Call: fmt.Sprintf("c\x00%d", i), Content: protocol.NewText("\x00\x07\u202e"), IsError: i%2 == 0}); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	run := d.begin(flow)
+	d.drive(run)
+	for _, prompts := range []bool{false, true} {
+		calls := 0
+		for _, s := range spans(d.write(run, api.TraceOptions{Prompts: prompts})) {
+			if strings.HasPrefix(s.Name, "execute_tool") {
+				calls++
+			}
+		}
+		if calls != len(args) {
+			t.Errorf("with prompts %v: %d calls of %d", prompts, calls, len(args))
+		}
+	}
+}
+
 func TestTheTimeInWhichARunWaitsIsInNoSpan(t *testing.T) {
 	d := newDesk(t)
 	tries := 0

@@ -169,10 +169,11 @@ func (f *fold) tool(v *stretch, c *call, seq protocol.Seq, at int64, failed bool
 	return s
 }
 
-// argsOf are the arguments of a call as JSON, or as the text that the model wrote where that is none.
+// argsOf are the arguments of a call as JSON, or as the text that the model wrote where that has no canonical form: it is no
+// JSON, or has numbers or keys that readers would not see alike.
 func argsOf(s string) any {
-	if json.Valid([]byte(s)) {
-		return json.RawMessage(s)
+	if b, err := protocol.CanonicalizeJSON([]byte(s)); err == nil {
+		return json.RawMessage(b)
 	}
 	return s
 }

@@ -6,13 +6,14 @@ import (
 	"strings"
 
 	"wf/api"
+	"wf/protocol"
 )
 
 // hooksShown is how many deliveries of a sink a person is shown.
 const hooksShown = 20
 
 // momentOf is what a notification is about.
-func momentOf(d *api.Delivery) string {
+func momentOf(d *api.Notified) string {
 	switch {
 	case d.Reminder > 0:
 		return fmt.Sprintf("%s, reminder %d", d.On, d.Reminder)
@@ -53,11 +54,60 @@ func (p *Printer) ShowHooks(h *api.Hooks) error {
 			case d.Next != nil:
 				state = "again " + *d.Next
 			}
-			rows = append(rows, []string{"  " + d.ID, momentOf(&d), string(d.Run), fmt.Sprint(d.Seq), state, OneLine(Visible(d.Error), 100)})
+			rows = append(rows, []string{"  " + d.ID, momentOf(&d.Notified), string(d.Run), fmt.Sprint(d.Seq), state, OneLine(Visible(d.Error), 100)})
 		}
 		if err := Table(p.Out, rows); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// ShowNotifications lists deliveries about a run, the newest first.
+func (p *Printer) ShowNotifications(l *api.NotificationList) error {
+	if len(l.Items) == 0 {
+		p.Progress("no notification is about this run")
+		return nil
+	}
+	rows := [][]string{}
+	for _, n := range l.Items {
+		state, at := n.Status, n.Due
+		switch {
+		case n.Delivered != nil:
+			at = *n.Delivered
+		case n.Status == api.NotificationDead:
+			state = p.Out.Red(state)
+		case n.Next != nil:
+			state, at = "again", *n.Next
+		}
+		about := momentOf(&n.Notified)
+		if n.Step != "" {
+			about += " " + Visible(n.Step)
+		}
+		rows = append(rows, []string{n.ID, about, Visible(n.Sink), state, at, OneLine(Visible(n.Error), 100)})
+	}
+	return Table(p.Out, rows)
+}
+
+// ShowNotified says how many notifications are about a run, where there are any.
+func (p *Printer) ShowNotified(run protocol.RunID, l *api.NotificationList) error {
+	count := map[string]int{}
+	for _, n := range l.Items {
+		count[n.Status]++
+	}
+	var parts []string
+	for _, status := range []string{api.NotificationDelivered, api.NotificationWaiting, api.NotificationDead} {
+		if n := count[status]; n > 0 {
+			part := fmt.Sprintf("%d %s", n, status)
+			if status == api.NotificationDead {
+				part = p.Out.Red(part)
+			}
+			parts = append(parts, part)
+		}
+	}
+	if len(parts) == 0 {
+		return nil
+	}
+	_, err := fmt.Fprintf(p.Out, "  %s  %s  %s\n", p.Out.Dim("notifications"), strings.Join(parts, ", "), p.Out.Dim("wf hook ls --run "+string(run)))
+	return err
 }

@@ -11,6 +11,7 @@ import (
 	"go.uber.org/goleak"
 
 	"wf/api"
+	"wf/cmd/internal/render"
 	"wf/cmd/internal/screentest"
 	"wf/cmd/internal/tui"
 	"wf/protocol"
@@ -195,6 +196,18 @@ func TestARunThatWasInterruptedIsShownAsSuch(t *testing.T) {
 	source.mu.Unlock()
 	s.Shows("Steps of fix-bug · interrupted")
 	s.Shows("! AAAA")
+}
+
+// Every state that a run may be in has a sign.
+func TestEveryStateOfARunHasASign(t *testing.T) {
+	for _, row := range []api.Row{{Status: protocol.Queued}, {Status: protocol.Queued, Driving: api.Driving{Idle: api.Unattended}}, {Status: protocol.Running},
+		{Status: protocol.Running, Driving: api.Driving{Idle: api.NotStarted}}, {Status: protocol.Running, Driving: api.Driving{Idle: api.Answered}},
+		{Status: protocol.Running, Driving: api.Driving{Idle: api.Interrupted}}, {Status: protocol.Running, Closing: protocol.Done}, {Status: protocol.Waiting},
+		{Status: protocol.Suspended}, {Status: protocol.Done}, {Status: protocol.Failed}, {Status: protocol.Cancelled}} {
+		if word := render.RowState(row).Word(); tui.Sign(word) == "" {
+			t.Errorf("%q has none", word)
+		}
+	}
 }
 
 func TestNarrowScreensShowOnePane(t *testing.T) {

@@ -26,7 +26,7 @@ var (
 )
 
 // marks are the signs of where a run or a step stands.
-var marks = map[string]string{"ok": "✓", "done": "✓", "failed": "✗", "cancelled": "✗", "running": "▶", "queued": "○", "waiting": "⏸", "suspended": "⏸",
+var marks = map[string]string{"ok": "✓", "done": "✓", "failed": "✗", "cancelled": "✗", "running": "▶", "closing": "▶", "queued": "○", "waiting": "⏸", "suspended": "⏸",
 	"interrupted": "!", "not started": "○", "answered": "○", "parked": "⏸", "retrying": "↻", "skipped": "–"}
 
 func mark(status string) string {

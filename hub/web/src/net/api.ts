@@ -120,7 +120,7 @@ export const api = {
   message: (id: string, text: string) => post<Accepted>(at(id, "/messages"), {source: "page", text} satisfies MessageRequest),
   payload: async (cid: string) => (await call("GET", `/v1/blocks/${encodeURIComponent(cid)}?payload=true`)).text(),
   notifications: (q: {run: string; agent: string; limit: number}, signal?: AbortSignal) => get<NotificationList>(`/v1/notifications${search(q)}`, signal),
-  retryNotifications: (r: RetryNotificationsRequest, agent: string) => post<NotificationsRetried>(`/v1/notifications/retry${search({agent})}`, r),
+  retryNotifications: (r: RetryNotificationsRequest, at: {agent: string; run?: string}) => post<NotificationsRetried>(`/v1/notifications/retry${search(at)}`, r),
   deletions: (q: {agent: string; limit: number}, signal?: AbortSignal) => get<Deletions>(`/v1/deletions${search(q)}`, signal),
   agents: () => get<Agents>("/v1/agents"),
   queue: () => get<Queue>("/v1/queue"),

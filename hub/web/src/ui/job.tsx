@@ -1,7 +1,7 @@
 // The job: what the run was started with, and where its time went.
 
 import {day, plain, span, timingLine, value} from "../model/text.ts";
-import {hrefOf, info} from "../state/app.ts";
+import {hrefOf} from "../state/app.ts";
 import type {Run} from "../state/run.ts";
 import {CID, Fields, Scroll, Status, Values} from "./widgets.tsx";
 
@@ -46,7 +46,7 @@ export function Job({run}: {run: Run}) {
           ["Workspace", plain(i.workspace), true],
           ["Part of", i.parent ? <a href={hrefOf("run", i.parent.run, {step: i.parent.step})}>{i.parent.run}:{i.parent.step}</a> : ""],
           ["Forked from", i.forked_from ? <CID of={i.forked_from} label="event" /> : ""],
-          ["Notifications", info.value?.kind === "hub" ? "" : <a href={hrefOf("notifications", "", {run: run.id})}>about this run</a>],
+          ["Notifications", <a href={hrefOf("notifications", "", {run: run.id})}>about this run</a>],
           ["Definition", <CID of={v.definition} label="definition" />],
           ["Result", v.result ? <CID of={v.result} label="result" /> : ""],
           ["Head", <CID of={v.head} label="head" />],

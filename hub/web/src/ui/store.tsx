@@ -23,10 +23,11 @@ export function OfStore({page}: {page: "notifications" | "deletions"}) {
   const hub = info.value?.kind === "hub";
   const workers = (agents.value ?? []).filter((a) => a.connected);
   const asked = route.value.query["agent"] ?? "";
-  const agent = hub ? asked || (workers[0]?.id ?? "") : "";
-  if (hub && agents.value !== null && !agent) return <Empty title="No worker is connected">Each worker has a store of its own.</Empty>;
-  if (hub && !agent) return <p class="empty">Reading…</p>;
-  const pick = hub ? (
+  const about = page === "notifications" ? route.value.query["run"] ?? "" : ""; // a hub asks the worker that has it
+  const agent = hub ? asked || (about ? "" : workers[0]?.id ?? "") : "";
+  if (hub && !about && agents.value !== null && !agent) return <Empty title="No worker is connected">Each worker has a store of its own.</Empty>;
+  if (hub && !about && !agent) return <p class="empty">Reading…</p>;
+  const pick = hub && !about ? (
     <select class="pick" aria-label="Worker" value={agent} onChange={(e) => refine({agent: e.currentTarget.value})}>
       {workers.some((w) => w.id === agent) ? null : <option value={agent}>{plain(agent)}</option>}
       {workers.map((w) => <option key={w.id} value={w.id}>{plain(w.name || w.id)}</option>)}
@@ -52,7 +53,7 @@ function Notifications({agent, pick, limit, more}: Of) {
   const [done, setDone] = useState(0);
   const got = useLoad((signal) => api.notifications({run, agent, limit}, signal), [run, agent, limit, done, Math.floor(now.value / fresh)]);
   const list = got.value;
-  const retry = (what: {ids: string[]} | {all: true}) => api.retryNotifications(what, agent).then((r) => {
+  const retry = (what: {ids: string[]} | {all: true}) => api.retryNotifications(what, info.value?.kind === "hub" && !agent ? {agent, run} : {agent}).then((r) => {
     tell(`${plural(r.retried.length, "notification")} will be attempted again`);
     setDone(done + 1);
   }, fault);

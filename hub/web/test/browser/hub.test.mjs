@@ -61,6 +61,16 @@ test("K-07: agent and hub are killed in the middle of a run, and the page shows 
   const row = page.locator(`[data-run="${id}"]`);
   await row.locator(".s-done").waitFor();
   assert.match(await row.innerText(), /ada/);
+
+  // What is about a run is asked of the worker that has it: no worker is chosen.
+  await page.goto(`${hub.url}/#/run/${id}`);
+  await page.getByRole("tab", {name: "Job"}).click();
+  await page.getByRole("link", {name: "about this run"}).click();
+  await page.getByRole("button", {name: `about run ${id} ×`}).waitFor();
+  await page.getByText("No notification is listed").waitFor();
+  assert.equal(await page.getByRole("combobox", {name: "Worker"}).count(), 0);
+  await page.getByRole("button", {name: `about run ${id} ×`}).click();
+  await page.getByRole("combobox", {name: "Worker"}).waitFor();
   check(outage);
 });
 
