@@ -88,7 +88,6 @@ const (
 	dirLists     = "lists"
 	dirPacks     = "packs"
 	bundleNew    = "new-" // one that is being written
-	bundleMax    = 64 << 20
 )
 
 // Backup copies what the heads of a store lead to into dir, beside what earlier backups left there. Others go on
@@ -100,7 +99,7 @@ func Backup(ctx context.Context, s *Store, dir string, o BackupOptions) (r Backu
 			r, err = BackupReport{}, fmt.Errorf("backup of %s to %s: %w", s.Dir(), dir, classify(err))
 		}
 	}()
-	b := backup{s: s, dir: dir, o: o, known: map[[32]byte]bool{}}
+	b := backup{s: s, dir: dir, o: o, known: map[[32]byte]bool{}, idle: make(chan *partOf, jobsAhead)}
 	unlock, err := b.prepare(ctx)
 	if err != nil {
 		return r, err
@@ -173,10 +172,12 @@ type backup struct {
 	links keptLinks
 	graph reachGraph
 	packs []backupPack // that were read, from the newest to the oldest
+	idle  chan *partOf // that are not in use
 
 	// Of the goroutine that writes, until it has ended:
 	jobs   chan func() error
 	bundle *bundle // that is written
+	buf    []byte  // of bundles
 	copied int64
 }
 
@@ -225,7 +226,7 @@ func (b *backup) write(ctx context.Context) error {
 
 // view copies heads, tombstones and reflog as they are at one moment, and the key of the newest pack.
 func (b *backup) view(ctx context.Context) (refs, reflog []entry, top []byte, err error) {
-	err = b.s.view(ctx, func(tx *bolt.Tx) error {
+	err = b.glance(ctx, func(tx *bolt.Tx) error {
 		refs, reflog = nil, nil
 		newest, _ := tx.Bucket(bucketBlocks).Cursor().Last()
 		top = bytes.Clone(newest)

@@ -23,9 +23,9 @@ import (
 //
 // each beside the others. Packs with blocks that something leads to only later are read a second time at the end.
 
-// seenPart is a part of the packs, on its way to a bundle.
+// seenPart is a part of the packs, or a piece of one, on its way to a bundle.
 type seenPart struct {
-	of    *partOf
+	last  *partOf // that is not used behind it, or nil
 	packs []copiedPack
 }
 
@@ -39,18 +39,20 @@ type copiedPack struct {
 
 // copyDown copies the packs up to top that are known to be reached when they come.
 func (b *backup) copyDown(ctx context.Context, top []byte) error {
-	parts := b.s.packsDown(ctx, top)
+	parts := b.packsDown(ctx, top)
 	if !b.o.Gentle {
 		parts = beside(parts)
 	}
 	seen := func(yield func(seenPart, error) bool) {
 		for part, err := range parts {
-			var seen seenPart
-			if err == nil {
-				seen = b.look(part)
-			}
-			if !yield(seen, err) {
+			if err != nil {
+				yield(seenPart{}, err)
 				return
+			}
+			for piece := range b.pieces(part) {
+				if !yield(b.look(piece), nil) {
+					return
+				}
 			}
 		}
 	}
@@ -71,6 +73,7 @@ func (b *backup) copyDown(ctx context.Context, top []byte) error {
 			return err
 		}
 		b.rest(ctx, begun)
+		b.progress(b.packs[len(b.packs)-len(part.packs):])
 		begun = time.Now()
 	}
 	return nil
@@ -81,10 +84,9 @@ func (b *backup) take(p *copiedPack) error {
 	if p.err != nil {
 		return fmt.Errorf("the store is damaged (pack %s: %s); wf verify tells more: %w", packNumber(p.key), oneLine(p.err), protocol.ErrCorrupt)
 	}
-	it := backupPack{key: [packKeySize]byte(p.key), sum: p.sum, content: p.content, stored: len(p.value), blob: p.value[0] == packBlob, blocks: b.graph.addAll(p.blocks)}
+	it := backupPack{key: [packKeySize]byte(p.key), sum: p.sum, content: p.content, stored: len(p.value), blob: isBlob(p.value), blocks: b.graph.addAll(p.blocks)}
 	it.taken = b.graph.live(it.blocks)
 	b.packs = append(b.packs, it)
-	b.progress(int64(it.stored))
 	return nil
 }
 
@@ -99,9 +101,9 @@ func (b *backup) copyTaken(part seenPart, packs []backupPack) func() error {
 				}
 			}
 		}
-		part.of.free()
+		b.freePart(part.last)
 		if b.o.Gentle && b.bundle != nil { // what waits for the disk would hold up others all at once
-			return b.bundle.sync()
+			return b.bundle.settle()
 		}
 		return nil
 	}
@@ -118,24 +120,27 @@ func (b *backup) copyLeft(ctx context.Context) error {
 	}
 	begun := time.Now()
 	for len(left) > 0 {
-		part, err := b.s.copyOut(ctx, left)
+		part, err := b.copyOut(ctx, left)
 		if err != nil {
 			return err
 		}
-		packs := make([]backupPack, len(part.all))
-		seen := b.look(part)
-		for i := range seen.packs {
-			if err := b.retake(left[i], &seen.packs[i]); err != nil {
+		for piece := range b.pieces(part) {
+			seen := b.look(piece)
+			packs := make([]backupPack, len(seen.packs))
+			for i := range packs {
+				if err := b.retake(left[i], &seen.packs[i]); err != nil {
+					return err
+				}
+				packs[i] = *left[i]
+			}
+			if err := b.later(ctx, b.copyTaken(seen, packs)); err != nil {
 				return err
 			}
-			packs[i] = *left[i]
+			left = left[len(packs):]
+			b.rest(ctx, begun)
+			b.progress(packs)
+			begun = time.Now()
 		}
-		if err := b.later(ctx, b.copyTaken(seen, packs)); err != nil {
-			return err
-		}
-		left = left[len(packs):]
-		b.rest(ctx, begun)
-		begun = time.Now()
 	}
 	return nil
 }
@@ -153,13 +158,50 @@ func (b *backup) retake(p *backupPack, now *copiedPack) error {
 	}
 	p.sum, p.content, p.stored, p.taken = now.sum, now.content, len(now.value), true
 	p.blocks = b.graph.addAll(now.blocks)
-	b.progress(int64(p.stored))
 	return nil
 }
 
+// piece is what is worked on at a time: a part, or less of it in a gentle backup.
+type piece struct {
+	all  []entry
+	last *partOf // its part, of the last piece
+}
+
+// A gentle backup copies more out of the store at a time, since a live run that had to give it up finds nothing of it in its memory
+// afterwards, and works on less of that at a time. A blob file counts as a piece.
+const (
+	gentleBytes = 8 << 20
+	gentlePiece = 256 << 10
+)
+
+func (b *backup) pieces(part *partOf) iter.Seq[piece] {
+	return func(yield func(piece) bool) {
+		rest := part.all
+		for b.o.Gentle && len(rest) > 0 {
+			n, size := 0, 0
+			for ; n < len(rest) && size < gentlePiece; n++ {
+				if size += len(rest[n].value); isBlob(rest[n].value) {
+					size += gentlePiece
+				}
+			}
+			if n == len(rest) {
+				break
+			}
+			if !yield(piece{all: rest[:n]}) {
+				return
+			}
+			rest = rest[n:]
+		}
+		yield(piece{rest, part})
+	}
+}
+
+// isBlob reports whether a stored pack is in a file of its own.
+func isBlob(stored []byte) bool { return len(stored) > 0 && stored[0] == packBlob }
+
 // look hashes packs, and unpacks those that are not known; on all processors, but for a gentle backup.
-func (b *backup) look(part *partOf) seenPart {
-	out := make([]copiedPack, len(part.all))
+func (b *backup) look(p piece) seenPart {
+	out := make([]copiedPack, len(p.all))
 	var next atomic.Int64
 	var workers sync.WaitGroup
 	processors := runtime.GOMAXPROCS(0)
@@ -169,13 +211,13 @@ func (b *backup) look(part *partOf) seenPart {
 	for range min(processors, len(out)) {
 		workers.Go(func() {
 			for i := int(next.Add(1)) - 1; i < len(out); i = int(next.Add(1)) - 1 {
-				out[i] = copiedPack{entry: part.all[i]}
+				out[i] = copiedPack{entry: p.all[i]}
 				out[i].err = b.lookAt(&out[i])
 			}
 		})
 	}
 	workers.Wait()
-	return seenPart{part, out}
+	return seenPart{p.last, out}
 }
 
 func (b *backup) lookAt(p *copiedPack) error {
@@ -185,7 +227,7 @@ func (b *backup) lookAt(p *copiedPack) error {
 	if err != nil {
 		return err
 	}
-	blob := len(p.value) > 0 && p.value[0] == packBlob
+	blob := isBlob(p.value)
 	if blob {
 		p.content = sha256.Sum256(stored)
 	}
@@ -204,14 +246,24 @@ func (b *backup) lookAt(p *copiedPack) error {
 	return err
 }
 
+// glance reads the store. A gentle backup comes back only later, and keeps it from others no longer.
+func (b *backup) glance(ctx context.Context, f func(*bolt.Tx) error) error {
+	err := b.s.view(ctx, f)
+	if b.o.Gentle {
+		b.s.gate.yield()
+	}
+	return err
+}
+
 // packsDown gives the packs up to top from the newest to the oldest, in parts. The store is held while a part is copied.
-func (s *Store) packsDown(ctx context.Context, top []byte) iter.Seq2[*partOf, error] {
+func (b *backup) packsDown(ctx context.Context, top []byte) iter.Seq2[*partOf, error] {
 	return func(yield func(*partOf, error) bool) {
 		from, first := top, true
 		for from != nil {
-			part := newPart()
-			err := s.view(ctx, func(tx *bolt.Tx) error {
+			part := b.newPart()
+			err := b.glance(ctx, func(tx *bolt.Tx) error {
 				part.begin()
+				readAhead(tx)
 				c := tx.Bucket(bucketBlocks).Cursor()
 				k, v := c.Seek(from)
 				if !first {
@@ -236,9 +288,9 @@ func (s *Store) packsDown(ctx context.Context, top []byte) iter.Seq2[*partOf, er
 }
 
 // copyOut copies the first of some packs out of the store.
-func (s *Store) copyOut(ctx context.Context, packs []*backupPack) (*partOf, error) {
-	part := newPart()
-	err := s.view(ctx, func(tx *bolt.Tx) error {
+func (b *backup) copyOut(ctx context.Context, packs []*backupPack) (*partOf, error) {
+	part := b.newPart()
+	err := b.glance(ctx, func(tx *bolt.Tx) error {
 		part.begin()
 		for all := tx.Bucket(bucketBlocks); len(part.all) < len(packs) && part.more(); {
 			key := packs[len(part.all)].key[:]
@@ -256,23 +308,41 @@ func (s *Store) copyOut(ctx context.Context, packs []*backupPack) (*partOf, erro
 // partOf is what is copied out of a bucket while the store is held.
 type partOf struct {
 	all   []entry
+	most  int    // bytes, about
 	buf   []byte // what the entries are in
 	begun time.Time
 }
 
-// idleParts are those that are not in use.
-var idleParts = sync.Pool{New: func() any { return &partOf{buf: make([]byte, 0, sliceBytes+2*inlineMax)} }}
+// newPart gives a part that was freed before: the pages of new memory cost as much as what is copied there.
+func (b *backup) newPart() *partOf {
+	select {
+	case p := <-b.idle:
+		return p
+	default:
+		most := sliceBytes
+		if b.o.Gentle {
+			most = gentleBytes
+		}
+		return &partOf{most: most, buf: make([]byte, 0, most+2*inlineMax)}
+	}
+}
 
-func newPart() *partOf { return idleParts.Get().(*partOf) }
-
-// free ends the use of the entries.
-func (p *partOf) free() { idleParts.Put(p) }
+// freePart ends the use of the entries of a part.
+func (b *backup) freePart(p *partOf) {
+	if p == nil {
+		return
+	}
+	select {
+	case b.idle <- p:
+	default:
+	}
+}
 
 func (p *partOf) begin() { p.all, p.buf, p.begun = p.all[:0], p.buf[:0], time.Now() }
 
 // more reports whether the store may be held for one more entry.
 func (p *partOf) more() bool {
-	return len(p.buf) < sliceBytes && (len(p.all)%16 != 0 || time.Since(p.begun) < sliceTime || len(p.all) == 0)
+	return len(p.buf) < p.most && (len(p.all)%16 != 0 || time.Since(p.begun) < sliceTime || len(p.all) == 0)
 }
 
 func (p *partOf) add(k, v []byte) {
@@ -311,8 +381,11 @@ func beside[T any](seq iter.Seq2[T, error]) iter.Seq2[T, error] {
 	}
 }
 
-func (b *backup) progress(n int64) {
-	b.done += n
+// progress tells that these packs were read.
+func (b *backup) progress(packs []backupPack) {
+	for i := range packs {
+		b.done += int64(packs[i].stored)
+	}
 	if b.o.Progress != nil {
 		b.o.Progress(b.done, b.of)
 	}

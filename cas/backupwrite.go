@@ -1,16 +1,12 @@
 package cas
 
 import (
-	"bufio"
 	"context"
-	"crypto/sha256"
-	"encoding/binary"
 	"encoding/hex"
 	"errors"
-	"hash"
-	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"time"
 
 	"wf/files"
@@ -27,6 +23,11 @@ const jobsAhead = 32
 func (b *backup) writing(ctx context.Context, read func(context.Context) error) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
+	b.buf = make([]byte, 0, gentleBundleBuf)
+	if !b.o.Gentle {
+		b.buf = make([]byte, 0, bundleBuf)
+		defer oneMore()()
+	}
 	b.jobs = make(chan func() error, jobsAhead)
 	over := make(chan struct{})
 	go func() {
@@ -53,6 +54,14 @@ func (b *backup) writing(ctx context.Context, read func(context.Context) error) 
 		err = errors.Join(err, b.bundle.drop())
 	}
 	return err
+}
+
+// oneMore gives Go one more processor: the goroutine that writes keeps that on which it waits for the disk for up to 10 ms each time,
+// while another one would have work for it.
+func oneMore() (undo func()) {
+	was := runtime.GOMAXPROCS(0)
+	runtime.GOMAXPROCS(was + 1)
+	return func() { runtime.GOMAXPROCS(was) }
 }
 
 // later has something written behind what was given before; a gentle backup does so at once.
@@ -92,47 +101,21 @@ func (b *backup) copy(p *backupPack, stored []byte) error {
 	return b.add(p.sum, stored)
 }
 
-// bundle is a file of packs that is written.
-type bundle struct {
-	f    *os.File
-	w    *bufio.Writer
-	sum  hash.Hash
-	size int64
-	list []byte
-}
-
-func (x *bundle) sync() error { return errors.Join(x.w.Flush(), x.f.Sync()) }
-
-func (x *bundle) drop() error {
-	_ = x.f.Close() // it may be closed; nothing of it is kept
-	return removeIfThere(x.f.Name())
-}
-
 // add writes a pack to the bundle that is written.
-func (b *backup) add(sum [32]byte, stored []byte) error {
+func (b *backup) add(sum [32]byte, stored []byte) (err error) {
 	if err := b.s.opts.before(OpBackup); err != nil {
 		return err
 	}
 	if b.bundle == nil {
-		f, err := os.CreateTemp(filepath.Join(b.dir, dirPacks), bundleNew+"*")
-		if err != nil {
+		if b.bundle, err = newBundle(filepath.Join(b.dir, dirPacks), b.buf); err != nil {
 			return err
 		}
-		h := sha256.New()
-		b.bundle = &bundle{f: f, w: bufio.NewWriterSize(io.MultiWriter(f, h), 1<<20), sum: h}
 	}
-	x := b.bundle
-	head := binary.AppendUvarint(nil, uint64(len(stored)))
-	if _, err := x.w.Write(head); err != nil {
+	if err := b.bundle.add(sum, stored); err != nil {
 		return err
 	}
-	if _, err := x.w.Write(stored); err != nil {
-		return err
-	}
-	x.size += int64(len(head) + len(stored))
-	x.list = append(x.list, sum[:]...)
 	b.copied += int64(len(stored))
-	if x.size < bundleMax {
+	if b.bundle.size < bundleMax {
 		return nil
 	}
 	return b.flush()
@@ -144,15 +127,15 @@ func (b *backup) flush() error {
 	if x == nil {
 		return nil
 	}
-	if err := x.sync(); err != nil {
+	name, err := x.finish()
+	if err != nil {
 		return err
 	}
-	name := hex.EncodeToString(x.sum.Sum(nil))
 	path := filepath.Join(b.dir, dirPacks, name)
 	if err := files.Replace(path+".list", x.list); err != nil {
 		return err
 	}
-	err := x.f.Close()
+	err = x.f.Close()
 	if err == nil {
 		err = b.s.opts.before(OpBackup)
 	}

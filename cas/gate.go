@@ -171,6 +171,15 @@ func (g *gate) leave(h *holding, discard bool) {
 	}
 }
 
+// yield closes the database at once where it is open for reading and not in use: its user comes back only later.
+func (g *gate) yield() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if h := g.hold; h != nil && h.users == 0 && !h.writable {
+		g.part(h)
+	}
+}
+
 // rest closes the database unless it is used again soon. One timer serves all: it looks when it fires.
 func (g *gate) rest() {
 	g.used = time.Now()

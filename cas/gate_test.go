@@ -36,6 +36,36 @@ func TestAStoreIsClosedWhileAReaderComesIn(t *testing.T) {
 	}
 }
 
+// A reader that comes back only later gives the store up at once, unless others of its process use it.
+func TestTheStoreIsGivenUpWhenItIsNotInUse(t *testing.T) {
+	s := openSample(t)
+	s.gate.pause()()
+	held := func() bool {
+		s.gate.mu.Lock()
+		defer s.gate.mu.Unlock()
+		return s.gate.hold != nil
+	}
+	read := must(s.gate.enter(t.Context(), false))
+	s.gate.yield()
+	if !held() {
+		t.Error("it is in use")
+	}
+	s.gate.leave(read, false)
+	s.gate.yield()
+	if held() {
+		t.Error("it was read, and is still held")
+	}
+	s.gate.yield()
+	written := must(s.gate.enter(t.Context(), true))
+	other := must(s.gate.enter(t.Context(), false))
+	s.gate.leave(other, false)
+	s.gate.yield()
+	if !held() {
+		t.Error("another one writes")
+	}
+	s.gate.leave(written, false)
+}
+
 // A store whose store.lock was removed is read all the same, and a writer makes the file anew.
 func TestAStoreWithoutItsLockFileIsRead(t *testing.T) {
 	s := openSample(t)

@@ -50,7 +50,7 @@ func flock(t *testing.T, f *os.File) {
 // child is another process: "append DIR RUN N" appends and prints each seq once it is durable;
 // N is −1 for ever. "hold DIR" prints held and keeps the store until stdin closes, "read DIR"
 // keeps it for reading. "drive DIR RUN" says driven and drives a run until stdin closes, "redrive
-// DIR RUN N" begins to drive it and stops N times.
+// DIR RUN N" begins to drive it and stops N times. "backup DIR TO" makes a gentle backup, and after each part of it prints a line and reads one.
 func child(args []string) error {
 	ctx := context.Background()
 	o := cas.Options{Wait: patience}
@@ -68,6 +68,17 @@ func child(args []string) error {
 			return err
 		}
 		if err := appendEvents(ctx, s, protocol.RunID(args[2]), n); err != nil {
+			return err
+		}
+	case "backup":
+		in := bufio.NewReader(os.Stdin)
+		_, err := cas.Backup(ctx, s, args[2], cas.BackupOptions{Gentle: true, Progress: func(int64, int64) {
+			fmt.Println()
+			if _, err := in.ReadString('\n'); err != nil {
+				os.Exit(0)
+			}
+		}})
+		if err != nil {
 			return err
 		}
 	case "drive":
