@@ -105,7 +105,7 @@ func (k *keeper) take(turn *protocol.Turn, spec *protocol.Artifacts) (protocol.L
 	}
 	secrets := roles.Secrets(os.Environ(), turn.Secrets)
 	root, _, err := workspace.Take(k.ctx, turn.Workspace, workspace.Taking{
-		Globs:   globs,
+		Choose:  globs.Top(),
 		MaxSize: cmp.Or(spec.MaxSize, protocol.ArtifactSize), MaxTotal: cmp.Or(spec.MaxTotal, protocol.ArtifactTotal), MaxFiles: cmp.Or(spec.MaxFiles, protocol.ArtifactFiles),
 		Put:  k.put,
 		Scan: func() workspace.Scanner { return roles.NewFinder(secrets) },

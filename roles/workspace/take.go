@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"slices"
 	"strings"
@@ -20,7 +19,7 @@ import (
 
 // Taking says what Take takes of a directory.
 type Taking struct {
-	Globs    tree.Globs
+	Choose   tree.Chooser
 	MaxSize  int64 // bytes of a file
 	MaxTotal int64 // bytes of all files
 	MaxFiles int   // files and links
@@ -29,6 +28,11 @@ type Taking struct {
 	// Scan makes a scanner of one file: it is written to, and Close tells what the file holds that must not be
 	// kept, "" for nothing. nil lets everything in.
 	Scan func() Scanner
+	// Whole takes a directory as it is: one without files is kept, and a file over MaxSize is omitted.
+	Whole bool
+	// Seen is what was seen of the files before; what has not changed since is not read. It is nil where nothing is known, and
+	// remembers what was taken.
+	Seen *Seen
 }
 
 // A Scanner looks for what must not be kept.
@@ -52,7 +56,7 @@ const looksMax = 1_000_000
 // Take reads the files that globs choose below a directory, as blocks of a tree. Links are kept as text and
 // never followed. What is no file, cannot be read, holds what must not be kept or changes each time it is read
 // is omitted. Directories without anything chosen are left out, .git and .wf always. files is how many entries
-// the tree has; with none the link is null and nothing was put.
+// the tree has; with none, and not t.Whole, the link is null and nothing was put.
 //
 // A file is read as it is at one moment, or omitted; a process that goes on writing through a mapping can
 // escape this. What lies beyond a limit is a *LimitError.
@@ -62,7 +66,15 @@ func Take(ctx context.Context, root string, t Taking) (link protocol.Link, files
 		return link, 0, fmt.Errorf("workspace: %w", err)
 	}
 	x := &taker{Taking: t, ctx: ctx}
-	top, err := x.dir(d, "", t.Globs.Top(), 1)
+	if t.Seen != nil {
+		if err := t.Seen.begin(d); err != nil {
+			return link, 0, err
+		}
+	}
+	top, err := x.dir(d, "", t.Choose, 1)
+	if t.Seen != nil && err == nil {
+		t.Seen.end(top.Link)
+	}
 	return top.Link, x.files, err
 }
 
@@ -76,8 +88,9 @@ type taker struct {
 }
 
 // dir takes an open directory, which it closes; a zero entry is one without anything.
-func (x *taker) dir(d *os.File, path string, spot tree.Spot, depth int) (tree.Entry, error) {
+func (x *taker) dir(d *os.File, path string, spot tree.Chooser, depth int) (tree.Entry, error) {
 	defer d.Close()
+	seen := x.Seen.dir(path)
 	fd := int(d.Fd())
 	names, err := x.names(d, path)
 	if err != nil {
@@ -86,7 +99,7 @@ func (x *taker) dir(d *os.File, path string, spot tree.Spot, depth int) (tree.En
 	var entries []tree.Entry
 	var size int64
 	for _, name := range names {
-		e, err := x.entry(fd, name, path, spot, depth)
+		e, err := x.entry(fd, name, path, spot, depth, seen)
 		if err != nil {
 			return tree.Entry{}, err
 		}
@@ -98,8 +111,11 @@ func (x *taker) dir(d *os.File, path string, spot tree.Spot, depth int) (tree.En
 			size += e.Size
 		}
 	}
-	if len(entries) == 0 {
+	if len(entries) == 0 && !x.Whole {
 		return tree.Entry{}, nil
+	}
+	if link, ok := seen.same(entries); ok {
+		return tree.Entry{Mode: tree.Dir, Link: link, Size: size}, nil
 	}
 	blocks, err := tree.Encode(entries)
 	if err != nil {
@@ -110,7 +126,9 @@ func (x *taker) dir(d *os.File, path string, spot tree.Spot, depth int) (tree.En
 			return tree.Entry{}, err
 		}
 	}
-	return tree.Entry{Mode: tree.Dir, Link: blocks[len(blocks)-1].Link, Size: size}, nil
+	top := blocks[len(blocks)-1].Link
+	seen.keep(entries, top)
+	return tree.Entry{Mode: tree.Dir, Link: top, Size: size}, nil
 }
 
 // names are those in a directory, sorted as they are written in a tree.
@@ -154,7 +172,7 @@ func written(name string) string {
 }
 
 // entry takes what lies under a name; a zero entry is left out.
-func (x *taker) entry(dir int, name, path string, spot tree.Spot, depth int) (tree.Entry, error) {
+func (x *taker) entry(dir int, name, path string, spot tree.Chooser, depth int, seen *seenDir) (tree.Entry, error) {
 	if err := x.ctx.Err(); err != nil {
 		return tree.Entry{}, err
 	}
@@ -162,17 +180,17 @@ func (x *taker) entry(dir int, name, path string, spot tree.Spot, depth int) (tr
 	if tree.CheckName(e.Name) != "" { // .git, .wf, or longer than a name may be
 		return tree.Entry{}, nil
 	}
-	path = join(path, e.Name)
 	s, err := at.Stat(dir, name)
 	if errors.Is(err, unix.ENOENT) {
 		return tree.Entry{}, nil
 	}
 	if err == nil && s.Mode&unix.S_IFMT == unix.S_IFDIR {
-		return x.below(dir, name, path, e, spot, depth)
+		return x.below(dir, name, join(path, e.Name), e, spot, depth)
 	}
 	if !spot.Takes(name) {
 		return tree.Entry{}, nil
 	}
+	path = join(path, e.Name)
 	if x.files++; x.files > x.MaxFiles {
 		return tree.Entry{}, &LimitError{path, fmt.Sprintf("more than %d files", x.MaxFiles), "max_files"}
 	}
@@ -187,20 +205,24 @@ func (x *taker) entry(dir int, name, path string, spot tree.Spot, depth int) (tr
 	case s.Mode&unix.S_IFMT != unix.S_IFREG:
 		e.Why = tree.WhySpecial
 	default:
-		return x.file(dir, path, e, s.Size)
+		was := statOf(&s)
+		if known, ok := seen.file(e.Name, was); ok {
+			x.total += known.Size
+			return known, nil
+		}
+		return x.file(dir, path, e, s.Size, seen)
 	}
 	return e, nil
 }
 
 // below takes a directory in the directory.
-func (x *taker) below(dir int, name, path string, e tree.Entry, spot tree.Spot, depth int) (tree.Entry, error) {
-	inner, ok := spot.Enter(name)
-	if !ok {
-		return tree.Entry{}, nil
+func (x *taker) below(dir int, name, path string, e tree.Entry, spot tree.Chooser, depth int) (tree.Entry, error) {
+	inner, err := spot.Enter(name)
+	if inner == nil || err != nil {
+		return tree.Entry{}, err
 	}
 	e.Mode = tree.Omitted
 	fd := -1
-	var err error
 	if name != e.Name {
 		e.Why = tree.WhyName
 	} else if depth >= tree.DepthMax {
@@ -263,17 +285,21 @@ func (x *taker) scan(b []byte) string {
 const readings = 4
 
 // file takes a regular file.
-func (x *taker) file(dir int, path string, e tree.Entry, size int64) (tree.Entry, error) {
+func (x *taker) file(dir int, path string, e tree.Entry, size int64, seen *seenDir) (tree.Entry, error) {
 	for range readings {
+		if size > x.MaxSize && x.Whole {
+			e.Why, e.Size = tree.WhySize, size
+			return e, nil
+		}
 		if size > x.MaxSize {
 			return e, &LimitError{path, fmt.Sprintf("a file of %d bytes, and max_size is %d", size, x.MaxSize), "max_size"}
 		}
 		if x.total+size > x.MaxTotal {
 			return e, &LimitError{path, fmt.Sprintf("with it the files have more than %d bytes", x.MaxTotal), "max_total"}
 		}
-		took, now, err := x.reading(dir, e)
+		took, stat, err := x.reading(dir, e)
 		if errors.Is(err, tree.ErrChanged) {
-			size = now
+			size = stat.size
 			continue
 		}
 		if err != nil {
@@ -282,37 +308,39 @@ func (x *taker) file(dir int, path string, e tree.Entry, size int64) (tree.Entry
 		if took.Mode != tree.Omitted {
 			x.total += took.Size
 		}
+		seen.remember(took, stat)
 		return took, nil
 	}
 	e.Why = tree.WhyUnstable
 	return e, nil
 }
 
-// reading reads a file once. With tree.ErrChanged it tells the size that the file has now.
-func (x *taker) reading(dir int, e tree.Entry) (took tree.Entry, size int64, err error) {
+// reading reads a file once, and tells its stat: that of the content, or, with tree.ErrChanged, the present one.
+func (x *taker) reading(dir int, e tree.Entry) (took tree.Entry, is stat, err error) {
 	f, err := at.Regular(dir, e.Name)
 	switch {
 	case errors.Is(err, unix.EACCES) || errors.Is(err, unix.EPERM):
 		e.Why = tree.WhyDenied
-		return e, 0, nil
+		return e, is, nil
 	case errors.Is(err, at.ErrNoFile) || errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENXIO):
 		e.Why = tree.WhyUnstable // another thing lies there now
-		return e, 0, nil
+		return e, is, nil
 	case err != nil:
-		return e, 0, err
+		return e, is, err
 	}
 	defer f.Close()
-	before, err := stampOf(f)
+	before, err := statFile(f)
 	if err != nil {
-		return e, 0, err
+		return e, is, err
 	}
-	size = before.size
+	size := before.size
 	if size > x.MaxSize || x.total+size > x.MaxTotal {
-		return e, size, tree.ErrChanged
+		return e, before, tree.ErrChanged
 	}
 	defer func() {
-		if after, look := stampOf(f); look != nil || after != before {
-			err, size = errors.Join(look, tree.ErrChanged), after.size
+		after, look := statFile(f)
+		if is = after; look != nil || after != before {
+			err = errors.Join(look, tree.ErrChanged)
 		}
 	}()
 	e.Size = size
@@ -322,38 +350,41 @@ func (x *taker) reading(dir int, e tree.Entry) (took tree.Entry, size int64, err
 			x.buf = make([]byte, 256<<10)
 		}
 		if _, err = io.CopyBuffer(s, struct{ io.Reader }{io.LimitReader(f, size)}, x.buf); err != nil {
-			return e, size, err
+			return e, is, err
 		}
 		if s.Close() != "" {
 			e.Why = tree.WhySecret
-			return e, size, nil
+			return e, is, nil
 		}
-		if now, err := stampOf(f); err != nil || now != before {
-			return e, now.size, errors.Join(err, tree.ErrChanged)
+		if now, err := statFile(f); err != nil || now != before {
+			return e, is, errors.Join(err, tree.ErrChanged)
 		}
 		if _, err = f.Seek(0, io.SeekStart); err != nil {
-			return e, size, err
+			return e, is, err
 		}
 	}
 	e.Mode = tree.File
-	if before.mode&0o100 != 0 {
+	if before.exec {
 		e.Mode = tree.Exec
 	}
 	e.Link, err = tree.Content(f, size, x.Put)
-	return e, size, err
+	return e, is, err
 }
 
-// stamp tells whether a file is as it was.
-type stamp struct {
+// stat tells whether a file is as it was. Times are nanoseconds of the file system's clock.
+type stat struct {
+	ino          uint64
 	size         int64
 	mtime, ctime int64
-	mode         fs.FileMode
+	exec         bool
 }
 
-func stampOf(f *os.File) (stamp, error) {
+func statOf(s *unix.Stat_t) stat {
+	return stat{s.Ino, s.Size, s.Mtim.Nano(), s.Ctim.Nano(), s.Mode&0o100 != 0}
+}
+
+func statFile(f *os.File) (stat, error) {
 	var s unix.Stat_t
-	if err := unix.Fstat(int(f.Fd()), &s); err != nil {
-		return stamp{}, err
-	}
-	return stamp{s.Size, s.Mtim.Nano(), s.Ctim.Nano(), fs.FileMode(s.Mode & 0o777)}, nil
+	err := unix.Fstat(int(f.Fd()), &s)
+	return statOf(&s), err
 }

@@ -1,0 +1,121 @@
+package workspace
+
+import (
+	"os"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"wf/protocol"
+	"wf/protocol/tree"
+)
+
+// Seen is what was seen of the files of a directory when its tree was taken: what has not changed since has the blocks that
+// it had. It holds of a store that has the tree, and of the secrets that were looked for.
+type Seen struct {
+	Root  protocol.Link // of the tree
+	dirs  map[string]*seenDir
+	next  map[string]*seenDir
+	clock int64 // of the file system, when the taking began
+	after int64 // nanoseconds until a change has settled
+}
+
+// Settled is how old a change of a file is when its content is believed to be that of its stat: within one tick of the file
+// system's clock a file can change twice, and the writes of a mapping are told up to half a minute late.
+const Settled = 60 * time.Second
+
+// NewSeen has seen nothing. Changes settle after Settled, or what a test says.
+func NewSeen(after time.Duration) *Seen { return &Seen{after: int64(after)} }
+
+// seenDir is a directory.
+type seenDir struct {
+	link    protocol.Link // its tree
+	entries []tree.Entry
+	files   map[string]seenFile // by the names of files that were settled
+	was     *seenDir            // when it was seen before
+	clock   int64 // changes before it have settled
+}
+
+type seenFile struct {
+	stat
+	entry tree.Entry
+}
+
+// begin is called before the directories are.
+func (s *Seen) begin(top *os.File) (err error) {
+	s.next = make(map[string]*seenDir, len(s.dirs))
+	s.clock, err = clockOf(top)
+	return err
+}
+
+// end is called when the tree is taken.
+func (s *Seen) end(root protocol.Link) {
+	for _, d := range s.next {
+		d.was = nil
+	}
+	s.Root, s.dirs, s.next = root, s.next, nil
+}
+
+// clockOf is the time of the file system of a directory, in nanoseconds, as a file without a name has it. Where it cannot
+// make one, it is that of the machine, and an hour less: files of the last hour are read again then.
+func clockOf(dir *os.File) (int64, error) {
+	fd, err := unix.Openat(int(dir.Fd()), ".", unix.O_TMPFILE|unix.O_WRONLY|unix.O_CLOEXEC, 0o600)
+	if err != nil {
+		return time.Now().Add(-time.Hour).UnixNano(), nil
+	}
+	defer unix.Close(fd)
+	var s unix.Stat_t
+	err = unix.Fstat(fd, &s)
+	return s.Ctim.Nano(), err
+}
+
+// dir is a directory that is taken. All methods of nil do nothing.
+func (s *Seen) dir(path string) *seenDir {
+	if s == nil {
+		return nil
+	}
+	d := &seenDir{was: s.dirs[path], clock: s.clock - s.after}
+	if d.was == nil {
+		d.was = new(seenDir)
+	}
+	d.files = make(map[string]seenFile, len(d.was.files))
+	s.next[path] = d
+	return d
+}
+
+// file is what a file is that has not changed.
+func (d *seenDir) file(name string, now stat) (tree.Entry, bool) {
+	if d == nil {
+		return tree.Entry{}, false
+	}
+	f, ok := d.was.files[name]
+	if !ok || f.stat != now {
+		return tree.Entry{}, false
+	}
+	d.files[name] = f
+	return f.entry, true
+}
+
+// remember takes in a file that was read, if it was settled.
+func (d *seenDir) remember(e tree.Entry, is stat) {
+	if d != nil && (e.Why == "" || e.Why == tree.WhySecret) && is.ctime <= d.clock {
+		d.files[e.Name] = seenFile{is, e}
+	}
+}
+
+// same is the tree of a directory that has the entries that it had.
+func (d *seenDir) same(entries []tree.Entry) (protocol.Link, bool) {
+	if d == nil || !d.was.link.Defined() || !slices.Equal(d.was.entries, entries) {
+		return protocol.Link{}, false
+	}
+	d.entries, d.link = d.was.entries, d.was.link
+	return d.link, true
+}
+
+// keep takes in the tree of a directory.
+func (d *seenDir) keep(entries []tree.Entry, link protocol.Link) {
+	if d != nil {
+		d.entries, d.link = entries, link
+	}
+}
