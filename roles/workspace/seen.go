@@ -1,8 +1,8 @@
 package workspace
 
 import (
-	"os"
 	"slices"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -16,6 +16,7 @@ import (
 type Seen struct {
 	Root  protocol.Link // of the tree
 	dirs  map[string]*seenDir
+	mu    sync.Mutex
 	next  map[string]*seenDir
 	clock int64 // of the file system, when the taking began
 	after int64 // nanoseconds until a change has settled
@@ -25,16 +26,17 @@ type Seen struct {
 // system's clock a file can change twice, and the writes of a mapping are told up to half a minute late.
 const Settled = 60 * time.Second
 
-// NewSeen has seen nothing. Changes settle after Settled, or what a test says.
+// NewSeen has seen nothing. Changes settle after Settled; with 0, for tests, at the next tick of the clock.
 func NewSeen(after time.Duration) *Seen { return &Seen{after: int64(after)} }
 
 // seenDir is a directory.
 type seenDir struct {
 	link    protocol.Link // its tree
 	entries []tree.Entry
-	files   map[string]seenFile // by the names of files that were settled
-	was     *seenDir            // when it was seen before
-	clock   int64 // changes before it have settled
+	files   []seenFile // those that were settled, by name
+	was     *seenDir   // when it was seen before
+	at      int        // how far its files were looked at: names come in their order
+	clock   int64      // changes before it have settled
 }
 
 type seenFile struct {
@@ -43,7 +45,7 @@ type seenFile struct {
 }
 
 // begin is called before the directories are.
-func (s *Seen) begin(top *os.File) (err error) {
+func (s *Seen) begin(top int) (err error) {
 	s.next = make(map[string]*seenDir, len(s.dirs))
 	s.clock, err = clockOf(top)
 	return err
@@ -59,8 +61,8 @@ func (s *Seen) end(root protocol.Link) {
 
 // clockOf is the time of the file system of a directory, in nanoseconds, as a file without a name has it. Where it cannot
 // make one, it is that of the machine, and an hour less: files of the last hour are read again then.
-func clockOf(dir *os.File) (int64, error) {
-	fd, err := unix.Openat(int(dir.Fd()), ".", unix.O_TMPFILE|unix.O_WRONLY|unix.O_CLOEXEC, 0o600)
+func clockOf(dir int) (int64, error) {
+	fd, err := unix.Openat(dir, ".", unix.O_TMPFILE|unix.O_WRONLY|unix.O_CLOEXEC, 0o600)
 	if err != nil {
 		return time.Now().Add(-time.Hour).UnixNano(), nil
 	}
@@ -79,8 +81,10 @@ func (s *Seen) dir(path string) *seenDir {
 	if d.was == nil {
 		d.was = new(seenDir)
 	}
-	d.files = make(map[string]seenFile, len(d.was.files))
+	d.files = make([]seenFile, 0, len(d.was.files))
+	s.mu.Lock()
 	s.next[path] = d
+	s.mu.Unlock()
 	return d
 }
 
@@ -89,18 +93,20 @@ func (d *seenDir) file(name string, now stat) (tree.Entry, bool) {
 	if d == nil {
 		return tree.Entry{}, false
 	}
-	f, ok := d.was.files[name]
-	if !ok || f.stat != now {
+	for d.at < len(d.was.files) && d.was.files[d.at].entry.Name < name {
+		d.at++
+	}
+	if d.at == len(d.was.files) || d.was.files[d.at].entry.Name != name || d.was.files[d.at].stat != now {
 		return tree.Entry{}, false
 	}
-	d.files[name] = f
-	return f.entry, true
+	d.files = append(d.files, d.was.files[d.at])
+	return d.was.files[d.at].entry, true
 }
 
 // remember takes in a file that was read, if it was settled.
 func (d *seenDir) remember(e tree.Entry, is stat) {
-	if d != nil && (e.Why == "" || e.Why == tree.WhySecret) && is.ctime <= d.clock {
-		d.files[e.Name] = seenFile{is, e}
+	if d != nil && (e.Why == "" || e.Why == tree.WhySecret) && is.ctime < d.clock {
+		d.files = append(d.files, seenFile{is, e})
 	}
 }
 

@@ -28,6 +28,12 @@ func Stat(dir int, name string) (s unix.Stat_t, err error) {
 	return s, err
 }
 
+// Names reads names of an open directory for unix.ParseDirent; none when there are no more.
+func Names(dir int, buf []byte) (n int, err error) {
+	err = again(func() error { n, err = unix.ReadDirent(dir, buf); return err })
+	return n, err
+}
+
 // Walk opens a path from a directory, or from the top where it is absolute. No part of it may be a link.
 func Walk(dir int, name string, flags int) (int, error) {
 	if name == "" {
