@@ -9,6 +9,7 @@ import (
 
 	"wf/protocol"
 	"wf/protocol/tree"
+	"wf/roles/workspace/internal/at"
 )
 
 // Seen is what was seen of the files of a directory when its tree was taken: what has not changed since has the blocks that
@@ -62,7 +63,7 @@ func (s *Seen) end(root protocol.Link) {
 // clockOf is the time of the file system of a directory, in nanoseconds, as a file without a name has it. Where it cannot
 // make one, it is that of the machine, and an hour less: files of the last hour are read again then.
 func clockOf(dir int) (int64, error) {
-	fd, err := unix.Openat(dir, ".", unix.O_TMPFILE|unix.O_WRONLY|unix.O_CLOEXEC, 0o600)
+	fd, err := at.Nameless(dir)
 	if err != nil {
 		return time.Now().Add(-time.Hour).UnixNano(), nil
 	}

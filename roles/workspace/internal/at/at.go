@@ -10,6 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// ErrCannot is what the file system does not do.
+var ErrCannot = errors.New("the file system cannot do it")
+
 // ErrNoFile is what is there and is no regular file.
 var ErrNoFile = errors.New("no regular file")
 
