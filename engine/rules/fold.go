@@ -136,6 +136,9 @@ func (s *State) move(step string, seq protocol.Seq, ts int64, typ protocol.Event
 	case protocol.AdmittedTo:
 		s.leads(seq)
 		s.Queue = nil
+	case protocol.FilesTracked:
+		s.leads(seq)
+		s.Tracked = &d
 	case protocol.GroupWaiting:
 		if _, _, err := s.visitNamed(step); err != nil {
 			return err

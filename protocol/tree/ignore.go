@@ -2,6 +2,7 @@ package tree
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 )
 
@@ -24,6 +25,11 @@ type Rules func(path string) ([]byte, error)
 
 // ignoreFiles are the files with rules, in the order in which they are read.
 var ignoreFiles = []string{".gitignore", ".wfignore"}
+
+// HasRules reports whether a path is that of a file of rules.
+func HasRules(path string) bool {
+	return slices.Contains(ignoreFiles, path[strings.LastIndex(path, "/")+1:])
+}
 
 // IgnoreMax is the length in bytes of the longest file of rules: a longer one has none.
 const IgnoreMax = 1 << 20
