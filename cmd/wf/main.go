@@ -186,6 +186,7 @@ var commands = []struct {
 	{"look", newReplay},
 	{"look", newVerify},
 	{"look", newArtifact},
+	{"look", newFiles},
 	{"look", newDiff},
 	{"look", newMessages},
 	{"look", newExplain},

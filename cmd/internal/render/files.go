@@ -1,0 +1,96 @@
+package render
+
+import (
+	"fmt"
+	"strings"
+
+	"wf/api"
+	"wf/protocol"
+)
+
+// ShowStepFiles lists the files of a look.
+func (p *Printer) ShowStepFiles(list *api.StepFiles) error {
+	if len(list.Files) == 0 {
+		_, err := fmt.Fprintln(p.Out, "no files")
+		return err
+	}
+	rows := make([][]string, 0, len(list.Files))
+	for _, f := range list.Files {
+		what := strings.Join(f.By, ", ")
+		if f.Why != "" {
+			what = both("not recorded: "+artifactWhy[f.Why], what)
+		} else if f.Mode != "file" {
+			what = both(f.Mode, what)
+		}
+		rows = append(rows, []string{p.changeMark(f.Change), Size(f.Size), OneLine(Visible(f.Path), 200), Visible(what)})
+	}
+	return Table(p.Out, rows)
+}
+
+func (p *Printer) changeMark(change string) string {
+	switch change {
+	case "added":
+		return p.Out.Green("+")
+	case "changed":
+		return p.Out.Yellow("~")
+	case "removed":
+		return p.Out.Red("−")
+	}
+	return " "
+}
+
+// diffNotes are why a file that differs has no text.
+var diffNotes = map[string]string{"binary": "binary", "large": "too large to compare by lines", "omitted": "not recorded", "cut": "left out: the answer is long enough", "mode": "only its mode"}
+
+// ShowFilesDiff writes in what files differ: how much of each, then the lines.
+func (p *Printer) ShowFilesDiff(d *api.FilesDiff) error {
+	if d.Equal {
+		_, err := fmt.Fprintln(p.Out, p.Out.Green("✓")+" the files are the same")
+		return err
+	}
+	rows := make([][]string, 0, len(d.Files))
+	for _, f := range d.Files {
+		what := fmt.Sprintf("+%d −%d", f.Added, f.Removed)
+		if f.Note != "" && f.Note != "cut" {
+			what = diffNotes[f.Note]
+		}
+		if f.Before != nil && f.After != nil && f.Before.Mode != f.After.Mode {
+			what += ", " + f.Before.Mode + " → " + f.After.Mode
+		}
+		rows = append(rows, []string{p.changeMark(f.Change), OneLine(Visible(f.Path), 200), what, Visible(strings.Join(f.By, ", "))})
+	}
+	if err := Table(p.Out, rows); err != nil {
+		return err
+	}
+	fmt.Fprintf(p.Out, "%s, +%d −%d\n", protocol.Plural(len(d.Files), "file"), d.Added, d.Removed)
+	for _, f := range d.Files {
+		if f.Note == "cut" {
+			fmt.Fprintf(p.Out, "\n%s: %s\n", OneLine(Visible(f.Path), 200), diffNotes["cut"])
+		}
+		if f.Unified != "" {
+			fmt.Fprintln(p.Out)
+			p.unified(f.Unified)
+		}
+	}
+	return nil
+}
+
+// unified writes a diff with its colours.
+func (p *Printer) unified(text string) {
+	within := false
+	for line := range strings.Lines(Visible(text)) {
+		line = strings.TrimSuffix(line, "\n")
+		switch {
+		case strings.HasPrefix(line, "@@"):
+			within = true
+			line = p.Out.Dim(line)
+		case !within:
+			line = p.Out.Bold(line)
+		case strings.HasPrefix(line, "+"):
+			line = p.Out.Green(line)
+		case strings.HasPrefix(line, "-"):
+			line = p.Out.Red(line)
+		}
+		fmt.Fprintln(p.Out, line)
+	}
+}
