@@ -96,14 +96,15 @@ var written = map[string]any{
 	"PromptSent": protocol.PromptSent{}, "Usage": protocol.Usage{}, "ChildCall": protocol.ChildCall{}, "ErrorInfo": protocol.ErrorInfo{},
 	"StepCompleted": protocol.StepCompleted{}, "GitState": protocol.GitState{}, "Forked": protocol.Forked{}, "Place": protocol.MemoryPlace{},
 	"Appeared": protocol.Appeared{}, "Found": protocol.Found{}, "Sink": protocol.Sink{}, "CausedBy": protocol.CausedBy{}, "Webhook": protocol.Webhook{}, "Trigger": protocol.Trigger{}, "Tombstone": protocol.Tombstone{},
-	"Concurrency": protocol.Concurrency{},
-	"Artifacts":   protocol.Artifacts{},
-	"Group":       protocol.Group{},
-	"Workspace":   protocol.Workspace{},
-	"FilesKept":   protocol.FilesKept{},
-	"Slot":        protocol.Slot{},
-	"Use":         protocol.Use{},
-	"Claim":       protocol.Claim{},
+	"Concurrency":  protocol.Concurrency{},
+	"Artifacts":    protocol.Artifacts{},
+	"Group":        protocol.Group{},
+	"Workspace":    protocol.Workspace{},
+	"FilesKept":    protocol.FilesKept{},
+	"FilesRestore": protocol.FilesRestore{},
+	"Slot":         protocol.Slot{},
+	"Use":          protocol.Use{},
+	"Claim":        protocol.Claim{},
 }
 
 // Whatever is written, with all fields set and with none, has the fields of docs/format.md, all

@@ -174,6 +174,7 @@ var commands = []struct {
 	{"run", newAnswer},
 	{"run", newCancel},
 	{"run", newFork},
+	{"run", newRestore},
 	{"run", newBackfill},
 	{"run", newChat},
 	{"run", newDemo},

@@ -20,14 +20,25 @@ import (
 type Restoring struct {
 	// Open gives the content of a file, or the text of a link.
 	Open func(tree.Item) (io.ReadCloser, error)
-	// Keep takes a file or link that nothing has recorded, before Restore replaces it. Without it such paths are left alone.
+	// Keep takes a file or link that nothing has recorded, before Restore replaces it. Without it such paths are left alone, and
+	// so is one for which it returns a *LeaveError.
 	Keep func(path string, e tree.Entry, content io.Reader) error
+	// Dry changes nothing, and tells what would be done as things are now. Keep is called, and its error is why a path is left alone.
+	Dry bool
+	// Each is called behind each change with how many there were; nil for nothing.
+	Each func(done int)
 }
+
+// A LeaveError says why a file is left alone.
+type LeaveError struct{ Why string }
+
+func (e *LeaveError) Error() string { return e.Why }
 
 // Restored is what Restore has done. Paths are those of the trees.
 type Restored struct {
 	Changed   []string
 	Kept      []string   // of Changed: what nothing had recorded lay there, and Keep has it
+	Absent    []string   // of a dry one: what was recorded lies there no more
 	Conflicts []Conflict // left alone
 }
 
@@ -56,14 +67,17 @@ func Restore(ctx context.Context, dir string, changes []tree.Change, r Restoring
 		return out, fmt.Errorf("workspace: %w", err)
 	}
 	defer unix.Close(root)
-	x := &restorer{Restoring: r, ctx: ctx, root: root, out: &out}
+	x := &restorer{Restoring: r, ctx: ctx, root: root, out: &out, gone: map[string]bool{}}
 	defer x.drop()
-	for _, c := range changes {
+	for i, c := range changes {
 		if err := ctx.Err(); err != nil {
 			return out, err
 		}
 		if err := x.change(c); err != nil {
 			return out, fmt.Errorf("%s: %w", c.Path, err)
+		}
+		if r.Each != nil {
+			r.Each(i + 1)
 		}
 		if len(x.ready) >= restoreFiles || x.bytes >= restoreBytes {
 			if err := x.swapAll(); err != nil {
@@ -81,6 +95,7 @@ type restorer struct {
 	out   *Restored
 	ready []placing
 	bytes int64
+	gone  map[string]bool // what a dry one would have moved away
 }
 
 // placing is a change whose file is written.
@@ -124,6 +139,9 @@ func (x *restorer) change(c tree.Change) error {
 			return err
 		}
 	}
+	if x.Dry {
+		return x.dry(c)
+	}
 	way, name := path.Split(c.Path)
 	dir, err := at.Walk(x.root, path.Join(".", way), unix.O_DIRECTORY)
 	if errors.Is(err, unix.ENOENT) && c.After.Mode == "" {
@@ -141,6 +159,59 @@ func (x *restorer) change(c tree.Change) error {
 		unix.Close(dir)
 	}
 	return err
+}
+
+// dry tells what would become of a path.
+func (x *restorer) dry(c tree.Change) error {
+	way, name := path.Split(c.Path)
+	now := tree.Entry{}
+	dir, err := at.Walk(x.root, path.Join(".", way), unix.O_DIRECTORY)
+	if err == nil {
+		defer unix.Close(dir)
+		if now, _, err = x.look(dir, name); err != nil {
+			return err
+		}
+	} else if !errors.Is(err, unix.ENOENT) && !x.goes(path.Dir(c.Path)) {
+		return x.conflict(c.Path, "its directory is not there: %v", err)
+	}
+	if x.gone[c.Path] {
+		now = tree.Entry{}
+	} else if now.Mode == "" && c.Before.Mode != "" && c.Before.Mode != tree.Dir {
+		x.out.Absent = append(x.out.Absent, c.Path)
+	}
+	switch {
+	case c.After.Mode == tree.Dir && now.Mode == tree.Dir, c.Before.Mode == tree.Dir && now.Mode == "", equal(now, c.After):
+		return nil
+	case c.After.Mode == tree.Dir && now.Mode != "":
+		return x.conflict(c.Path, "something else than a directory lies there")
+	case c.After.Mode == tree.Dir, c.Before.Mode == tree.Dir && now.Mode == tree.Dir:
+	case now.Mode == tree.Dir:
+		return x.conflict(c.Path, "a directory lies there")
+	case !equal(now, c.Before) && (x.Keep == nil || now.Mode == tree.Omitted):
+		return x.conflict(c.Path, "%s", unknown(now))
+	case !equal(now, c.Before) && now.Mode != "":
+		err := x.keep(dir, name, c.Path, now)
+		if leave, ok := errors.AsType[*LeaveError](err); ok {
+			return x.conflict(c.Path, "%s", leave.Why)
+		}
+		if err != nil {
+			return err
+		}
+		x.out.Kept = append(x.out.Kept, c.Path)
+	}
+	x.gone[c.Path] = c.After.Mode == ""
+	x.out.Changed = append(x.out.Changed, c.Path)
+	return nil
+}
+
+// goes reports whether a path, or one on the way to it, would have been moved away.
+func (x *restorer) goes(p string) bool {
+	for ; p != "." && p != "/"; p = path.Dir(p) {
+		if x.gone[p] {
+			return true
+		}
+	}
+	return false
 }
 
 // directory makes a directory, or removes one in which nothing is.
@@ -362,6 +433,9 @@ func (x *restorer) settle(dir int, name string, c tree.Change) error {
 	if !known {
 		if err := x.keep(dir, aside(name), c.Path, was); err != nil {
 			_, back := x.putBack(dir, name, c)
+			if leave, ok := errors.AsType[*LeaveError](err); ok {
+				return errors.Join(back, x.conflict(c.Path, "%s", leave.Why))
+			}
 			return errors.Join(err, back)
 		}
 		x.out.Kept = append(x.out.Kept, c.Path)

@@ -94,3 +94,43 @@ func (p *Printer) unified(text string) {
 		fmt.Fprintln(p.Out, line)
 	}
 }
+
+// restoredMost is how many paths a screen shows of those that changed.
+const restoredMost = 20
+
+// ShowRestored tells what became of the files of a workspace, or what would.
+func (p *Printer) ShowRestored(v *api.FilesRestored, dryRun bool) error {
+	list := v.Changed
+	if !p.Verbose && len(list) > restoredMost {
+		list = list[:restoredMost]
+	}
+	for _, path := range list {
+		fmt.Fprintf(p.Out, "%s %s\n", p.Out.Yellow("~"), OneLine(Visible(path), 200))
+	}
+	if more := len(v.Changed) - len(list); more > 0 {
+		fmt.Fprintf(p.Out, "  and %d more\n", more)
+	}
+	for _, c := range v.Conflicts {
+		fmt.Fprintf(p.Out, "%s %s: %s\n", p.Out.Red("!"), OneLine(Visible(c.Path), 200), Visible(c.Why))
+	}
+	left := ""
+	if n := len(v.Conflicts); n > 0 {
+		left = fmt.Sprintf(", %d left alone", n)
+	}
+	var err error
+	switch {
+	case dryRun:
+		_, err = fmt.Fprintf(p.Out, "%s would change%s\n", protocol.Plural(len(v.Changed), "path"), left)
+	case v.State == api.RestorePlanned:
+		_, err = fmt.Fprintf(p.Out, "nothing was changed%s\n", left)
+	default:
+		_, err = fmt.Fprintf(p.Out, "%s changed in %s%s\n", protocol.Plural(len(v.Changed), "path"), Visible(v.Workspace), left)
+	}
+	if n := len(v.Kept); n > 0 && !dryRun {
+		p.Progress("%s that nothing had recorded: kept", protocol.Plural(n, "path"))
+	}
+	if v.State == protocol.RestoreDone {
+		p.Progress("undo   wf restore %s --tree %s", v.Run, v.Undo)
+	}
+	return err
+}
