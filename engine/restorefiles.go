@@ -60,9 +60,11 @@ func (e *Engine) RestoreFiles(ctx context.Context, run protocol.RunID, o Restora
 	if err := x.plan(from, o.To); err != nil {
 		return nil, err
 	}
-	planned, err := x.look(ctx, s)
-	if err != nil || o.DryRun || len(planned.Changed) == 0 {
-		return x.result(api.RestorePlanned, planned), err
+	if o.Force || o.DryRun || len(x.changes) == 0 {
+		planned, err := x.look(ctx, s)
+		if err != nil || o.DryRun || len(planned.Changed) == 0 {
+			return x.result(api.RestorePlanned, planned), err
+		}
 	}
 	if err := x.begin(ctx); err != nil {
 		return nil, err
@@ -185,6 +187,7 @@ type restoring struct {
 	from    protocol.Link
 	to      protocol.Link
 	undo    map[string]tree.Entry // in what Undo differs from From
+	refused map[string]string     // why paths cannot be kept
 }
 
 func restoringTo(r protocol.FilesRestore) string {
@@ -303,6 +306,10 @@ func (x *restoring) look(ctx context.Context, s *rules.State) (workspace.Restore
 	if err != nil || !x.rec.Force || len(out.Changed) == 0 {
 		return out, err
 	}
+	x.refused = map[string]string{}
+	for _, c := range out.Conflicts {
+		x.refused[c.Path] = c.Why
+	}
 	for _, path := range out.Absent {
 		x.undo[path] = tree.Entry{}
 	}
@@ -406,7 +413,7 @@ func (x *restoring) act(ctx context.Context, state string) (*api.FilesRestored, 
 	if x.rec.Force && state == protocol.RestoreDone {
 		r.Keep = func(path string, is tree.Entry, _ io.Reader) error {
 			if was := x.undo[path]; was.Mode != is.Mode || was.Link != is.Link || was.Size != is.Size {
-				return &workspace.LeaveError{Why: "it was changed meanwhile"}
+				return &workspace.LeaveError{Why: cmp.Or(x.refused[path], "it was changed meanwhile")}
 			}
 			return nil // Undo has it
 		}

@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -47,8 +48,9 @@ type Conflict struct{ Path, Why string }
 
 // How much is written before it is put in place.
 const (
-	restoreFiles = 512
-	restoreBytes = 64 << 20
+	restoreFiles = 8192
+	restoreBytes = 256 << 20
+	restoreDirs  = 128 // that are open
 )
 
 // Restore changes what lies below a directory by the changes that tree.Diff tells between what is recorded of it and what is
@@ -79,7 +81,7 @@ func Restore(ctx context.Context, dir string, changes []tree.Change, r Restoring
 		if r.Each != nil {
 			r.Each(i + 1)
 		}
-		if len(x.ready) >= restoreFiles || x.bytes >= restoreBytes {
+		if len(x.ready) >= restoreFiles || x.bytes >= restoreBytes || x.dirs >= restoreDirs {
 			if err := x.swapAll(); err != nil {
 				return out, err
 			}
@@ -95,6 +97,8 @@ type restorer struct {
 	out   *Restored
 	ready []placing
 	bytes int64
+	dirs  int             // that are open for ready
+	way   string          // of the last one of them
 	gone  map[string]bool // what a dry one would have moved away
 }
 
@@ -103,6 +107,7 @@ type placing struct {
 	tree.Change
 	dir  int // where it lies
 	name string
+	last bool // nothing behind it lies in that directory, as far as is known
 }
 
 func (x *restorer) conflict(path, format string, args ...any) error {
@@ -114,9 +119,17 @@ func (x *restorer) conflict(path, format string, args ...any) error {
 func (x *restorer) drop() {
 	for _, p := range x.ready {
 		_ = unix.Unlinkat(p.dir, fresh(p.name), 0)
-		unix.Close(p.dir)
+		x.leaveDir(p)
 	}
 	x.ready = nil
+}
+
+// leaveDir closes a directory behind the last file that was put in place in it.
+func (x *restorer) leaveDir(p placing) {
+	if p.last {
+		unix.Close(p.dir)
+		x.dirs--
+	}
 }
 
 // fresh is the name under which a file is written; nothing but what Restore wrote lies there. aside is the name from which
@@ -132,7 +145,7 @@ func (x *restorer) change(c tree.Change) error {
 		}
 	}
 	if c.Before.Mode == tree.Omitted || c.After.Mode == tree.Omitted {
-		return x.conflict(c.Path, "it was not recorded: %s", strings.TrimSpace(c.Before.Why+" "+c.After.Why))
+		return x.conflict(c.Path, "it was not recorded: %s", cmp.Or(c.Before.Why, c.After.Why))
 	}
 	if c.Before.Mode == tree.Dir || c.After.Mode == tree.Dir { // what comes before it is to be in place
 		if err := x.swapAll(); err != nil {
@@ -143,6 +156,15 @@ func (x *restorer) change(c tree.Change) error {
 		return x.dry(c)
 	}
 	way, name := path.Split(c.Path)
+	shared := len(x.ready) > 0 && x.way == way && c.Before.Mode != tree.Dir && c.After.Mode != tree.Dir
+	if shared {
+		i := len(x.ready) - 1
+		ready, err := x.file(x.ready[i].dir, name, c)
+		if ready {
+			x.ready[i].last, x.ready[i+1].last = false, true
+		}
+		return err
+	}
 	dir, err := at.Walk(x.root, path.Join(".", way), unix.O_DIRECTORY)
 	if errors.Is(err, unix.ENOENT) && c.After.Mode == "" {
 		return nil
@@ -157,7 +179,10 @@ func (x *restorer) change(c tree.Change) error {
 	ready, err := x.file(dir, name, c)
 	if !ready {
 		unix.Close(dir)
+		return err
 	}
+	x.ready[len(x.ready)-1].last, x.way = true, way
+	x.dirs++
 	return err
 }
 
@@ -265,7 +290,7 @@ func (x *restorer) file(dir int, name string, c tree.Change) (ready bool, err er
 	if err := x.write(dir, name, c, perm); err != nil {
 		return false, err
 	}
-	x.ready = append(x.ready, placing{c, dir, name})
+	x.ready = append(x.ready, placing{Change: c, dir: dir, name: name})
 	x.bytes += c.After.Size
 	return true, nil
 }
@@ -387,7 +412,7 @@ func (x *restorer) swapAll() error {
 	x.ready, x.bytes = nil, 0
 	for i, p := range ready {
 		err := x.swap(p)
-		unix.Close(p.dir)
+		x.leaveDir(p)
 		if err != nil {
 			x.ready = ready[i+1:]
 			return fmt.Errorf("%s: %w", p.Path, err)
