@@ -188,6 +188,7 @@ var commands = []struct {
 	{"look", newVerify},
 	{"look", newArtifact},
 	{"look", newFiles},
+	{"look", newBlame},
 	{"look", newDiff},
 	{"look", newMessages},
 	{"look", newExplain},

@@ -145,6 +145,9 @@ func (x *restorer) change(c tree.Change) error {
 		}
 	}
 	if c.Before.Mode == tree.Omitted || c.After.Mode == tree.Omitted {
+		if c.After.Mode == "" && x.absent(c.Path) {
+			return nil
+		}
 		return x.conflict(c.Path, "it was not recorded: %s", cmp.Or(c.Before.Why, c.After.Why))
 	}
 	if c.Before.Mode == tree.Dir || c.After.Mode == tree.Dir { // what comes before it is to be in place
@@ -184,6 +187,17 @@ func (x *restorer) change(c tree.Change) error {
 	x.ready[len(x.ready)-1].last, x.way = true, way
 	x.dirs++
 	return err
+}
+
+// absent reports whether nothing lies at a path.
+func (x *restorer) absent(p string) bool {
+	way, name := path.Split(p)
+	dir, err := at.Walk(x.root, path.Join(".", way), unix.O_DIRECTORY)
+	if err == nil {
+		_, err = at.Stat(dir, name)
+		unix.Close(dir)
+	}
+	return errors.Is(err, unix.ENOENT)
 }
 
 // dry tells what would become of a path.

@@ -134,3 +134,19 @@ func (p *Printer) ShowRestored(v *api.FilesRestored, dryRun bool) error {
 	}
 	return err
 }
+
+// ShowBlame writes lines with where they came from.
+func (p *Printer) ShowBlame(b *api.Blame) error {
+	whose := make([]string, len(b.Lines))
+	width := 0
+	for i, l := range b.Lines {
+		whose[i] = OneLine(Visible(strings.TrimSpace(api.ByWhom(l.By)+" "+l.Tool)), 40)
+		width = max(width, len([]rune(whose[i])))
+	}
+	for i, l := range b.Lines {
+		if _, err := fmt.Fprintf(p.Out, "%s%s  %5d  %s\n", p.Out.Dim(whose[i]), strings.Repeat(" ", width-len([]rune(whose[i]))), l.Line, Visible(l.Text)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
