@@ -41,7 +41,6 @@ var codes = [...]Code{
 	{"run_deleted", 410, Mend, "its id stays taken; to do the same again, start it under another request id"},
 
 	{"unknown_artifact", 404, Mend, "GET /v1/runs/{id}/steps/{step}/artifacts lists what a step keeps"},
-	{"restore_open", 409, Mend, "end it on the machine of the store: wf restore --continue or --abort"},
 	{"file_exists", 409, Mend, "a file is there already; choose another directory, or replace it"},
 	{"future_cursor", 409, Look, "ask again with lastCid, or from 0"},
 	{"head_moved", 409, Again, "ask again"},
