@@ -93,7 +93,12 @@ type Agent struct {
 // Prepare fixes the tool list and the dynamic text of a visit. A visit that goes on with a
 // conversation keeps the tools that were recorded for it, whatever the role says now, unless
 // it became a task or ceases to be one.
-func (a Agent) Prepare(ctx context.Context, turn protocol.Turn) (roles.Preparation, error) {
+func (a Agent) Prepare(ctx context.Context, turn protocol.Turn) (p roles.Preparation, err error) {
+	if emit := roles.EmitOf(ctx); emit != nil {
+		var h *holds
+		ctx, h = watched(ctx, emit)
+		defer func() { err = h.join(err) }()
+	}
 	list, isTask := turn.History.Tools, turn.Role.Context == protocol.ContextTask
 	if list == "" && turn.Visit <= 1 || task.Offered(list) != isTask {
 		tools, err := a.named(ctx, turn)

@@ -164,6 +164,9 @@ type StepStarted struct {
 	Messages int `cbor:"messages,omitempty" json:"messages,omitempty"`
 	// Compact is set where a person asked for a compaction, which this visit begins with.
 	Compact bool `cbor:"compact,omitempty" json:"compact,omitempty"`
+	// Preparing is set where the limits of a provider held the visit before Tools and Inject were there: it does nothing
+	// before another step_started brings them.
+	Preparing bool `cbor:"preparing,omitempty" json:"preparing,omitempty"`
 }
 
 // PromptSent is recorded before each visit's first model request.

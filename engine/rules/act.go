@@ -74,10 +74,11 @@ type storedVisit struct {
 	Again    bool                `cbor:"again"`    // it was started before: there is a transcript
 	Anew     bool                `cbor:"anew"`     // the next step_started is a further attempt
 
-	Size      int64 `cbor:"size"`              // tokens of its first request, 0 while that is not known, or unsized
-	Compacted bool  `cbor:"compacted"`         // Resumes is a Compaction that it made itself
-	Compact   bool  `cbor:"compact,omitempty"` // a person asked that it begin with one
-	Lap       *lap  `cbor:"lap,omitempty"`     // null for roles without a time limit
+	Size      int64 `cbor:"size"`                // tokens of its first request, 0 while that is not known, or unsized
+	Compacted bool  `cbor:"compacted"`           // Resumes is a Compaction that it made itself
+	Compact   bool  `cbor:"compact,omitempty"`   // a person asked that it begin with one
+	Preparing bool  `cbor:"preparing,omitempty"` // as its newest step_started says
+	Lap       *lap  `cbor:"lap,omitempty"`       // null for roles without a time limit
 
 	Held *protocol.Held `cbor:"held,omitempty"` // while it runs: kept back by the limits of a provider
 }

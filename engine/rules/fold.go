@@ -293,7 +293,7 @@ func (s *State) stepStarted(step string, seq protocol.Seq, d protocol.StepStarte
 			s.Closing.Attempts++
 		}
 	}
-	v.Tools, v.Inject, v.last = d.Tools, d.Inject, seq
+	v.Tools, v.Inject, v.Preparing, v.last = d.Tools, d.Inject, d.Preparing, seq
 	if err := s.taken(step, d.Messages); err != nil {
 		return err
 	}
