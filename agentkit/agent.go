@@ -311,6 +311,10 @@ func (v *visit) place(lookup func(string) (string, bool)) (tool.Workspace, error
 			return at, err
 		}
 	}
+	if at.Artifacts = v.turn.Artifacts; at.Artifacts != "" {
+		at.Environ = append(at.Environ, roles.ArtifactsVar+"="+at.Artifacts)
+		at.Grants.Read = append(slices.Clip(at.Grants.Read), at.Artifacts)
+	}
 	if v.turn.TraceParent != "" {
 		at.Environ = append(at.Environ, "TRACEPARENT="+v.turn.TraceParent)
 	}

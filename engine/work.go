@@ -165,6 +165,12 @@ func (d *driver) carryOut(ctx context.Context, x *assignment, emit roles.Emit) (
 		end.err = &protocol.Failure{ErrorInfo: protocol.ErrorInfo{Code: "cut_off", Phase: "run", Message: "wf ended while the command ran, and a person counted it as failed"}}
 		return end
 	}
+	remove, err := d.e.layOut(ctx, turn)
+	defer remove()
+	if err != nil {
+		end.err = err
+		return end
+	}
 	whole := ctx
 	ctx, clock := limited(ctx, time.Duration(turn.Role.Timeout)*time.Microsecond, d.e.now)
 	defer clock.stop()

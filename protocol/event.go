@@ -312,6 +312,9 @@ type StepCompleted struct {
 	MS        int64      `cbor:"ms" json:"ms"`
 	Workspace *GitState  `cbor:"workspace" json:"workspace"`
 	Status    StepStatus `cbor:"status,omitempty" json:"status,omitempty"` // as in the record
+	// Artifacts is the tree of the files that the steps of a sub-workflow keep, of each path the newest; missing where there
+	// are none. Those of the visit itself are in its record.
+	Artifacts Link `cbor:"artifacts,omitempty,omitzero" json:"artifacts,omitzero"`
 }
 
 // GitState is what a visit left the workspace in; null outside of git.

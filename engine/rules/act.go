@@ -69,6 +69,7 @@ type storedVisit struct {
 	First    protocol.Seq        `cbor:"first"` // of the first step_started
 	Record   protocol.Link       `cbor:"record"`
 	Status   protocol.StepStatus `cbor:"status"`
+	Kept     protocol.Link       `cbor:"kept,omitempty,omitzero"` // the files that its sub-workflow keeps
 	LastErr  string              `cbor:"lastErr"`
 	LastCode string              `cbor:"lastCode"` // of the Error that parked it
 	Again    bool                `cbor:"again"`    // it was started before: there is a transcript
@@ -92,6 +93,7 @@ type ref struct {
 	N       int             `cbor:"n"`
 	Records []protocol.Link `cbor:"records"` // by item; one outside of a fan-out
 	Batch   bool            `cbor:"batch"`
+	Kept    []protocol.Link `cbor:"kept,omitempty"` // the files that sub-workflows keep, by item; nil for none
 }
 
 // grant lets a token pass a bound that parked it.
