@@ -113,12 +113,27 @@ func (k *keeper) take(turn *protocol.Turn, spec *protocol.Artifacts) (protocol.L
 	}
 	secrets := roles.Secrets(os.Environ(), turn.Secrets)
 	root, _, err := workspace.Take(k.ctx, turn.Workspace, workspace.Taking{
-		Globs:   globs,
+		Choose:  globs.Top(),
 		MaxSize: cmp.Or(spec.MaxSize, protocol.ArtifactSize), MaxTotal: cmp.Or(spec.MaxTotal, protocol.ArtifactTotal), MaxFiles: cmp.Or(spec.MaxFiles, protocol.ArtifactFiles),
 		Put:  k.put,
 		Scan: func() workspace.Scanner { return roles.NewFinder(secrets) },
 	})
 	return root, err
+}
+
+// hold keeps collections away from now on.
+func (k *keeper) hold() (err error) {
+	if k.release == nil {
+		k.release, err = k.e.Store.Hold(k.ctx)
+	}
+	return err
+}
+
+// letGo lets collections run again.
+func (k *keeper) letGo() {
+	if k.release != nil {
+		k.release()
+	}
 }
 
 func (k *keeper) put(b tree.Block) error {
@@ -137,10 +152,8 @@ func (k *keeper) put(b tree.Block) error {
 
 // flush stores what there is. Nothing leads to it yet, so no collection may run from now on.
 func (k *keeper) flush() (err error) {
-	if k.release == nil {
-		if k.release, err = k.e.Store.Hold(k.ctx); err != nil {
-			return err
-		}
+	if err := k.hold(); err != nil {
+		return err
 	}
 	if err := k.e.Store.Commit(k.ctx, cas.Batch{Blocks: k.blocks}); err != nil {
 		return err

@@ -102,7 +102,6 @@ func commonKeys() []key {
 }
 
 func artifactsShape() *shape {
-	size := matching(byteSize, "a size such as 500KB, 100MB or 2GB")
 	return either(listOf(str), object([]key{
 		{name: "paths", shape: listOf(str), unset: "no files are kept", doc: "Globs relative to the workspace.", example: "run: make dist\nartifacts: {paths: [dist/**], max_size: 500MB}", field: "roles[].artifacts.paths"},
 		{name: "from", shape: listOf(str), unset: "none", doc: artifactsFromDoc, example: "run: ./deploy \"$WF_ARTIFACTS/build/dist\"\nartifacts: {from: [build]}", field: "roles[].artifacts.from"},

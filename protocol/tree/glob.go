@@ -70,6 +70,14 @@ func newGlob(text string) (g glob, err error) {
 	return g, nil
 }
 
+// A Chooser is a directory of which some files are chosen.
+type Chooser interface {
+	// Takes reports whether a file of the directory is chosen.
+	Takes(name string) bool
+	// Enter is a directory in the directory; nil where nothing below it is chosen.
+	Enter(name string) (Chooser, error)
+}
+
 // A Spot is a directory as globs see it: how far each of them fits the way to it.
 type Spot struct {
 	globs []glob
@@ -114,8 +122,29 @@ func (s Spot) Takes(name string) bool {
 	return false
 }
 
-// Enter is a directory in the directory. ok is false where nothing below it is chosen.
-func (s Spot) Enter(name string) (below Spot, ok bool) {
+// Enter is a directory in the directory; nil where nothing below it is chosen. It has no errors.
+func (s Spot) Enter(name string) (Chooser, error) {
+	if below, ok := s.enter(name); ok {
+		return below, nil
+	}
+	return nil, nil
+}
+
+// whole reports whether all below the directory is chosen.
+func (s Spot) whole() bool {
+	for i := len(s.at) - 1; i >= 0; i-- {
+		if s.at[i].whole {
+			return !s.globs[i].not
+		}
+		if len(s.at[i].parts) > 0 {
+			return false
+		}
+	}
+	return false
+}
+
+// enter is Enter; ok is false where nothing below it is chosen.
+func (s Spot) enter(name string) (below Spot, ok bool) {
 	below = Spot{s.globs, make([]fits, len(s.at))}
 	for i := range s.at {
 		f := s.at[i]

@@ -16,7 +16,7 @@ func chosen(t *testing.T, globs []string, path string) bool {
 	names := strings.Split(path, "/")
 	for _, dir := range names[:len(names)-1] {
 		var ok bool
-		if at, ok = at.Enter(dir); !ok {
+		if at, ok = at.enter(dir); !ok {
 			return false
 		}
 	}
@@ -71,7 +71,7 @@ func TestALongGlobStaysCheap(t *testing.T) {
 	}
 	at := g.Top()
 	for range 1000 {
-		at, _ = at.Enter("aaaa")
+		at, _ = at.enter("aaaa")
 	}
 	if n := len(at.at[0].parts); n > 401 {
 		t.Errorf("%d parts are looked at", n)

@@ -328,7 +328,7 @@ func TestWalkAndDiffGoThroughATree(t *testing.T) {
 		}
 		changes = append(changes, fmt.Sprintf("%s %s→%s", c.Path, c.Before.Mode, c.After.Mode))
 	}
-	if diff := cmp.Diff([]string{"a file→file", "d/x file→", "d/z →file", "t →file", "t/in file→"}, changes); diff != "" {
+	if diff := cmp.Diff([]string{"a file→file", "d/x file→", "d/z →file", "t/in file→", "t dir→", "t →file"}, changes); diff != "" {
 		t.Error(diff)
 	}
 	if e, err := Find(s.read, a, "d/y"); err != nil || e.Size != 1 {

@@ -1,6 +1,7 @@
 package tree
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"iter"
@@ -132,8 +133,10 @@ type Change struct {
 	Before, After Entry
 }
 
-// Diff yields the files and links in which two trees differ, by path; a null link is an empty tree. What is
-// below directories that are the same is not read.
+// Diff yields in what two trees differ, by path; a null link is an empty tree. Files and links are told as they are
+// before and after; a directory that comes, before what is in it, and one that goes, behind that. What takes the
+// place of a directory, or a directory that of a file, is told as one that goes and one that comes. What is below
+// directories that are the same is not read.
 func Diff(read Read, before, after protocol.Link) iter.Seq2[Change, error] {
 	return func(yield func(Change, error) bool) {
 		d := differ{read: read, yield: yield}
@@ -190,21 +193,33 @@ func (d *differ) pair(x, y Entry, path string, depth int) error {
 	if x == y {
 		return nil
 	}
-	path += x.Name
-	if x.Name == "" {
-		path += y.Name
+	path += cmp.Or(x.Name, y.Name)
+	was, is := x.Mode == Dir, y.Mode == Dir
+	switch {
+	case was && is:
+		return d.dirs(x.Link, y.Link, path+"/", depth+1)
+	case !was && !is:
+		return d.change(Change{path, x, y})
 	}
-	var below [2]protocol.Link
-	for i, e := range []*Entry{&x, &y} {
-		if e.Mode == Dir {
-			below[i] = e.Link
-			*e = Entry{}
+	if was {
+		if err := d.dirs(x.Link, protocol.Link{}, path+"/", depth+1); err != nil {
+			return err
 		}
 	}
-	if x != y && !d.yield(Change{path, x, y}, nil) {
+	if err := d.change(Change{path, x, Entry{}}); err != nil {
+		return err
+	}
+	if err := d.change(Change{path, Entry{}, y}); err != nil || was {
+		return err
+	}
+	return d.dirs(protocol.Link{}, y.Link, path+"/", depth+1)
+}
+
+func (d *differ) change(c Change) error {
+	if c.Before != c.After && !d.yield(c, nil) {
 		return errStop
 	}
-	return d.dirs(below[0], below[1], path+"/", depth+1)
+	return nil
 }
 
 func (d *differ) entries(dir protocol.Link) ([]Entry, error) {

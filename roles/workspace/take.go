@@ -1,14 +1,17 @@
 package workspace
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
@@ -20,7 +23,7 @@ import (
 
 // Taking says what Take takes of a directory.
 type Taking struct {
-	Globs    tree.Globs
+	Choose   tree.Chooser
 	MaxSize  int64 // bytes of a file
 	MaxTotal int64 // bytes of all files
 	MaxFiles int   // files and links
@@ -29,6 +32,13 @@ type Taking struct {
 	// Scan makes a scanner of one file: it is written to, and Close tells what the file holds that must not be
 	// kept, "" for nothing. nil lets everything in.
 	Scan func() Scanner
+	// Whole takes a directory as it is: one without files is kept, and a file over MaxSize is omitted.
+	Whole bool
+	// Dry only counts: nothing is read or put, and there is no tree.
+	Dry bool
+	// Seen is what was seen of the files before; what has not changed since is not read. It is nil where nothing is known, and
+	// remembers what was taken.
+	Seen *Seen
 }
 
 // A Scanner looks for what must not be kept.
@@ -52,44 +62,88 @@ const looksMax = 1_000_000
 // Take reads the files that globs choose below a directory, as blocks of a tree. Links are kept as text and
 // never followed. What is no file, cannot be read, holds what must not be kept or changes each time it is read
 // is omitted. Directories without anything chosen are left out, .git and .wf always. files is how many entries
-// the tree has; with none the link is null and nothing was put.
+// the tree has; with none, and not t.Whole, the link is null and nothing was put.
 //
 // A file is read as it is at one moment, or omitted; a process that goes on writing through a mapping can
 // escape this. What lies beyond a limit is a *LimitError.
 func Take(ctx context.Context, root string, t Taking) (link protocol.Link, files int, err error) {
-	d, err := os.Open(root)
+	top, err := unix.Open(root, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0) // it may be a link itself
 	if err != nil {
 		return link, 0, fmt.Errorf("workspace: %w", err)
 	}
-	x := &taker{Taking: t, ctx: ctx}
-	top, err := x.dir(d, "", t.Globs.Top(), 1)
-	return top.Link, x.files, err
+	x := &taker{Taking: t, ctx: ctx, spare: make(chan struct{}, spares(t.Whole))}
+	if t.Seen != nil {
+		if err := t.Seen.begin(top); err != nil {
+			unix.Close(top)
+			return link, 0, err
+		}
+	}
+	e, err := x.dir(top, "", t.Choose, 1)
+	if t.Seen != nil && err == nil {
+		t.Seen.end(e.Link)
+	}
+	return e.Link, int(x.files.Load()), err
+}
+
+// spares is how many directories are taken beside another: system calls are most of the time. Where a limit may end the
+// taking there are none, so that it is always the same file which is too much.
+func spares(whole bool) int {
+	if !whole {
+		return 0
+	}
+	return min(runtime.GOMAXPROCS(0), 8) - 1
 }
 
 type taker struct {
 	Taking
 	ctx   context.Context
-	files int
-	total int64
-	looks int
-	buf   []byte
+	spare chan struct{} // what is in it works
+	files atomic.Int64
+	total atomic.Int64
+	looks atomic.Int64
+	puts  sync.Mutex
+	bufs  sync.Pool
+}
+
+type buffer [128 << 10]byte
+
+func (x *taker) buffer() *buffer {
+	if buf, ok := x.bufs.Get().(*buffer); ok {
+		return buf
+	}
+	return new(buffer)
+}
+
+// keep is Put for one at a time.
+func (x *taker) keep(b tree.Block) error {
+	x.puts.Lock()
+	defer x.puts.Unlock()
+	return x.Put(b)
+}
+
+// another counts a file, and reports whether there are too many.
+func (x *taker) another(path string) error {
+	if x.files.Add(1) > int64(x.MaxFiles) {
+		return &LimitError{path, fmt.Sprintf("more than %d files", x.MaxFiles), "max_files"}
+	}
+	return nil
 }
 
 // dir takes an open directory, which it closes; a zero entry is one without anything.
-func (x *taker) dir(d *os.File, path string, spot tree.Spot, depth int) (tree.Entry, error) {
-	defer d.Close()
-	fd := int(d.Fd())
-	names, err := x.names(d, path)
+func (x *taker) dir(fd int, path string, spot tree.Chooser, depth int) (tree.Entry, error) {
+	defer unix.Close(fd)
+	seen := x.Seen.dir(path)
+	names, err := x.names(fd, path)
 	if err != nil {
 		return tree.Entry{}, err
 	}
-	var entries []tree.Entry
+	all, err := x.entries(fd, names, path, spot, depth, seen)
+	if err != nil {
+		return tree.Entry{}, err
+	}
+	entries := all[:0]
 	var size int64
-	for _, name := range names {
-		e, err := x.entry(fd, name, path, spot, depth)
-		if err != nil {
-			return tree.Entry{}, err
-		}
+	for _, e := range all {
 		if e.Name == "" || len(entries) > 0 && entries[len(entries)-1].Name >= e.Name { // a name that was written otherwise
 			continue
 		}
@@ -98,36 +152,74 @@ func (x *taker) dir(d *os.File, path string, spot tree.Spot, depth int) (tree.En
 			size += e.Size
 		}
 	}
-	if len(entries) == 0 {
+	if len(entries) == 0 && !x.Whole || x.Dry {
 		return tree.Entry{}, nil
+	}
+	if link, ok := seen.same(entries); ok {
+		return tree.Entry{Mode: tree.Dir, Link: link, Size: size}, nil
 	}
 	blocks, err := tree.Encode(entries)
 	if err != nil {
 		return tree.Entry{}, fmt.Errorf("%s: %w", path, err)
 	}
 	for _, b := range blocks {
-		if err := x.Put(b); err != nil {
+		if err := x.keep(b); err != nil {
 			return tree.Entry{}, err
 		}
 	}
-	return tree.Entry{Mode: tree.Dir, Link: blocks[len(blocks)-1].Link, Size: size}, nil
+	top := blocks[len(blocks)-1].Link
+	seen.keep(entries, top)
+	return tree.Entry{Mode: tree.Dir, Link: top, Size: size}, nil
+}
+
+// entries are what lies under the names of a directory.
+func (x *taker) entries(dir int, names []string, path string, spot tree.Chooser, depth int, seen *seenDir) ([]tree.Entry, error) {
+	out, errs := make([]tree.Entry, len(names)), make([]error, len(names))
+	var beside sync.WaitGroup
+	for i, name := range names {
+		e, below, err := x.entry(dir, name, path, spot, seen)
+		if err != nil {
+			errs[i] = err
+			break
+		}
+		if !below {
+			out[i] = e
+			continue
+		}
+		select {
+		case x.spare <- struct{}{}:
+			beside.Go(func() {
+				out[i], errs[i] = x.below(dir, name, path, spot, depth)
+				<-x.spare
+			})
+		default:
+			out[i], errs[i] = x.below(dir, name, path, spot, depth)
+		}
+		if errs[i] != nil && cap(x.spare) == 0 {
+			break
+		}
+	}
+	beside.Wait()
+	return out, cmp.Or(errs...)
 }
 
 // names are those in a directory, sorted as they are written in a tree.
-func (x *taker) names(d *os.File, path string) ([]string, error) {
-	var out []string
+func (x *taker) names(fd int, path string) (out []string, err error) {
+	buf := x.buffer()
+	defer x.bufs.Put(buf)
 	for {
-		some, err := d.Readdirnames(4096)
-		if x.looks += len(some); x.looks > looksMax {
-			return nil, &LimitError{path, fmt.Sprintf("more than %d files to look at", looksMax), "max_files"}
+		n, err := at.Names(fd, buf[:])
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
 		}
-		out = append(out, some...)
-		if err == io.EOF || err == nil && len(some) == 0 {
+		if n <= 0 {
 			slices.SortFunc(out, func(a, b string) int { return strings.Compare(written(a), written(b)) })
 			return out, nil
 		}
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", path, err)
+		before := len(out)
+		_, _, out = unix.ParseDirent(buf[:n], -1, out)
+		if x.looks.Add(int64(len(out)-before)) > looksMax {
+			return nil, &LimitError{path, fmt.Sprintf("more than %d files to look at", looksMax), "max_files"}
 		}
 		if err := x.ctx.Err(); err != nil {
 			return nil, err
@@ -153,54 +245,66 @@ func written(name string) string {
 	return b.String()
 }
 
-// entry takes what lies under a name; a zero entry is left out.
-func (x *taker) entry(dir int, name, path string, spot tree.Spot, depth int) (tree.Entry, error) {
+// entry takes what lies under a name, if it is no directory; a zero entry is left out.
+func (x *taker) entry(dir int, name, path string, spot tree.Chooser, seen *seenDir) (e tree.Entry, below bool, err error) {
 	if err := x.ctx.Err(); err != nil {
-		return tree.Entry{}, err
+		return e, false, err
 	}
-	e := tree.Entry{Name: written(name)}
-	if tree.CheckName(e.Name) != "" { // .git, .wf, or longer than a name may be
-		return tree.Entry{}, nil
+	as := written(name)
+	if tree.CheckName(as) != "" { // .git, .wf, or longer than a name may be
+		return e, false, nil
 	}
-	path = join(path, e.Name)
 	s, err := at.Stat(dir, name)
 	if errors.Is(err, unix.ENOENT) {
-		return tree.Entry{}, nil
+		return e, false, nil
 	}
 	if err == nil && s.Mode&unix.S_IFMT == unix.S_IFDIR {
-		return x.below(dir, name, path, e, spot, depth)
+		return e, true, nil
 	}
 	if !spot.Takes(name) {
-		return tree.Entry{}, nil
+		return e, false, nil
 	}
-	if x.files++; x.files > x.MaxFiles {
-		return tree.Entry{}, &LimitError{path, fmt.Sprintf("more than %d files", x.MaxFiles), "max_files"}
+	path = join(path, as)
+	if err := x.another(path); err != nil {
+		return e, false, err
 	}
-	e.Mode = tree.Omitted
+	e = tree.Entry{Name: as, Mode: tree.Omitted}
 	switch {
 	case name != e.Name:
 		e.Why = tree.WhyName
 	case err != nil:
 		e.Why = tree.WhyDenied
+	case x.Dry && s.Mode&unix.S_IFMT == unix.S_IFREG && s.Size <= x.MaxSize:
+		if x.total.Add(s.Size) > x.MaxTotal {
+			return e, false, x.tooMuch(path)
+		}
+	case x.Dry:
 	case s.Mode&unix.S_IFMT == unix.S_IFLNK:
-		return x.link(dir, e)
+		e, err = x.link(dir, e)
+		return e, false, err
 	case s.Mode&unix.S_IFMT != unix.S_IFREG:
 		e.Why = tree.WhySpecial
 	default:
-		return x.file(dir, path, e, s.Size)
+		was := statOf(&s)
+		if known, ok := seen.file(e.Name, was); ok {
+			x.total.Add(known.Size)
+			return known, false, nil
+		}
+		e, err = x.file(dir, path, e, s.Size, seen)
+		return e, false, err
 	}
-	return e, nil
+	return e, false, nil
 }
 
 // below takes a directory in the directory.
-func (x *taker) below(dir int, name, path string, e tree.Entry, spot tree.Spot, depth int) (tree.Entry, error) {
-	inner, ok := spot.Enter(name)
-	if !ok {
-		return tree.Entry{}, nil
+func (x *taker) below(dir int, name, path string, spot tree.Chooser, depth int) (tree.Entry, error) {
+	inner, err := spot.Enter(name)
+	if inner == nil || err != nil {
+		return tree.Entry{}, err
 	}
-	e.Mode = tree.Omitted
+	e := tree.Entry{Name: written(name), Mode: tree.Omitted}
+	path = join(path, e.Name)
 	fd := -1
-	var err error
 	if name != e.Name {
 		e.Why = tree.WhyName
 	} else if depth >= tree.DepthMax {
@@ -213,12 +317,9 @@ func (x *taker) below(dir int, name, path string, e tree.Entry, spot tree.Spot, 
 		return e, fmt.Errorf("%s: %w", path, err)
 	}
 	if e.Why != "" {
-		if x.files++; x.files > x.MaxFiles {
-			return e, &LimitError{path, fmt.Sprintf("more than %d files", x.MaxFiles), "max_files"}
-		}
-		return e, nil
+		return e, x.another(path)
 	}
-	took, err := x.dir(os.NewFile(uintptr(fd), path), path, inner, depth+1)
+	took, err := x.dir(fd, path, inner, depth+1)
 	if took.Mode == "" {
 		return tree.Entry{}, err
 	}
@@ -247,7 +348,7 @@ func (x *taker) link(dir int, e tree.Entry) (tree.Entry, error) {
 	}
 	b := tree.Raw(buf[:n:n])
 	e.Mode, e.Link, e.Size = tree.Link, b.Link, int64(n)
-	return e, x.Put(b)
+	return e, x.keep(b)
 }
 
 func (x *taker) scan(b []byte) string {
@@ -259,101 +360,114 @@ func (x *taker) scan(b []byte) string {
 	return s.Close()
 }
 
+func (x *taker) tooMuch(path string) error {
+	return &LimitError{path, fmt.Sprintf("with it the files have more than %d bytes", x.MaxTotal), "max_total"}
+}
+
 // readings is how often a file is read that changes meanwhile.
 const readings = 4
 
 // file takes a regular file.
-func (x *taker) file(dir int, path string, e tree.Entry, size int64) (tree.Entry, error) {
+func (x *taker) file(dir int, path string, e tree.Entry, size int64, seen *seenDir) (tree.Entry, error) {
 	for range readings {
+		if size > x.MaxSize && x.Whole {
+			e.Why, e.Size = tree.WhySize, size
+			return e, nil
+		}
 		if size > x.MaxSize {
 			return e, &LimitError{path, fmt.Sprintf("a file of %d bytes, and max_size is %d", size, x.MaxSize), "max_size"}
 		}
-		if x.total+size > x.MaxTotal {
-			return e, &LimitError{path, fmt.Sprintf("with it the files have more than %d bytes", x.MaxTotal), "max_total"}
+		if x.total.Load()+size > x.MaxTotal {
+			return e, x.tooMuch(path)
 		}
-		took, now, err := x.reading(dir, e)
+		took, stat, err := x.reading(dir, e)
 		if errors.Is(err, tree.ErrChanged) {
-			size = now
+			size = stat.size
 			continue
 		}
 		if err != nil {
 			return e, fmt.Errorf("%s: %w", path, err)
 		}
 		if took.Mode != tree.Omitted {
-			x.total += took.Size
+			x.total.Add(took.Size)
 		}
+		seen.remember(took, stat)
 		return took, nil
 	}
 	e.Why = tree.WhyUnstable
 	return e, nil
 }
 
-// reading reads a file once. With tree.ErrChanged it tells the size that the file has now.
-func (x *taker) reading(dir int, e tree.Entry) (took tree.Entry, size int64, err error) {
+// reading reads a file once, and tells its stat: that of the content, or, with tree.ErrChanged, the present one.
+func (x *taker) reading(dir int, e tree.Entry) (took tree.Entry, is stat, err error) {
 	f, err := at.Regular(dir, e.Name)
 	switch {
 	case errors.Is(err, unix.EACCES) || errors.Is(err, unix.EPERM):
 		e.Why = tree.WhyDenied
-		return e, 0, nil
+		return e, is, nil
 	case errors.Is(err, at.ErrNoFile) || errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENXIO):
 		e.Why = tree.WhyUnstable // another thing lies there now
-		return e, 0, nil
+		return e, is, nil
 	case err != nil:
-		return e, 0, err
+		return e, is, err
 	}
 	defer f.Close()
-	before, err := stampOf(f)
+	before, err := statFile(f)
 	if err != nil {
-		return e, 0, err
+		return e, is, err
 	}
-	size = before.size
-	if size > x.MaxSize || x.total+size > x.MaxTotal {
-		return e, size, tree.ErrChanged
+	size := before.size
+	if size > x.MaxSize || x.total.Load()+size > x.MaxTotal {
+		return e, before, tree.ErrChanged
 	}
 	defer func() {
-		if after, look := stampOf(f); look != nil || after != before {
-			err, size = errors.Join(look, tree.ErrChanged), after.size
+		after, look := statFile(f)
+		if is = after; look != nil || after != before {
+			err = errors.Join(look, tree.ErrChanged)
 		}
 	}()
 	e.Size = size
 	if x.Scan != nil { // to the end, before anything of it is kept
 		s := x.Scan()
-		if x.buf == nil {
-			x.buf = make([]byte, 256<<10)
-		}
-		if _, err = io.CopyBuffer(s, struct{ io.Reader }{io.LimitReader(f, size)}, x.buf); err != nil {
-			return e, size, err
+		buf := x.buffer()
+		_, err = io.CopyBuffer(s, struct{ io.Reader }{io.LimitReader(f, size)}, buf[:])
+		x.bufs.Put(buf)
+		if err != nil {
+			return e, is, err
 		}
 		if s.Close() != "" {
 			e.Why = tree.WhySecret
-			return e, size, nil
+			return e, is, nil
 		}
-		if now, err := stampOf(f); err != nil || now != before {
-			return e, now.size, errors.Join(err, tree.ErrChanged)
+		if now, err := statFile(f); err != nil || now != before {
+			return e, is, errors.Join(err, tree.ErrChanged)
 		}
 		if _, err = f.Seek(0, io.SeekStart); err != nil {
-			return e, size, err
+			return e, is, err
 		}
 	}
 	e.Mode = tree.File
-	if before.mode&0o100 != 0 {
+	if before.exec {
 		e.Mode = tree.Exec
 	}
-	e.Link, err = tree.Content(f, size, x.Put)
-	return e, size, err
+	e.Link, err = tree.Content(f, size, x.keep)
+	return e, is, err
 }
 
-// stamp tells whether a file is as it was.
-type stamp struct {
+// stat tells whether a file is as it was. Times are nanoseconds of the file system's clock.
+type stat struct {
+	ino          uint64
 	size         int64
 	mtime, ctime int64
-	mode         fs.FileMode
+	exec         bool
 }
 
-func stampOf(f *os.File) (stamp, error) {
+func statOf(s *unix.Stat_t) stat {
+	return stat{s.Ino, s.Size, s.Mtim.Nano(), s.Ctim.Nano(), s.Mode&0o100 != 0}
+}
+
+func statFile(f *os.File) (stat, error) {
 	var s unix.Stat_t
-	if err := unix.Fstat(int(f.Fd()), &s); err != nil {
-		return stamp{}, err
-	}
-	return stamp{s.Size, s.Mtim.Nano(), s.Ctim.Nano(), fs.FileMode(s.Mode & 0o777)}, nil
+	err := unix.Fstat(int(f.Fd()), &s)
+	return statOf(&s), err
 }

@@ -42,7 +42,7 @@ func (k kept) taking(t testing.TB, globs ...string) workspace.Taking {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return workspace.Taking{Globs: g, MaxSize: 1 << 40, MaxTotal: 1 << 40, MaxFiles: 1 << 30, Put: func(b tree.Block) error {
+	return workspace.Taking{Choose: g.Top(), MaxSize: 1 << 40, MaxTotal: 1 << 40, MaxFiles: 1 << 30, Put: func(b tree.Block) error {
 		k[b.Link] = b.Data
 		return nil
 	}}

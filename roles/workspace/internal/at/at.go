@@ -10,6 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// ErrCannot is what the file system does not do.
+var ErrCannot = errors.New("the file system cannot do it")
+
 // ErrNoFile is what is there and is no regular file.
 var ErrNoFile = errors.New("no regular file")
 
@@ -26,6 +29,12 @@ func Open(dir int, name string, flags int) (fd int, err error) {
 func Stat(dir int, name string) (s unix.Stat_t, err error) {
 	err = again(func() error { return unix.Fstatat(dir, name, &s, unix.AT_SYMLINK_NOFOLLOW) })
 	return s, err
+}
+
+// Names reads names of an open directory for unix.ParseDirent; none when there are no more.
+func Names(dir int, buf []byte) (n int, err error) {
+	err = again(func() error { n, err = unix.ReadDirent(dir, buf); return err })
+	return n, err
 }
 
 // Walk opens a path from a directory, or from the top where it is absolute. No part of it may be a link.

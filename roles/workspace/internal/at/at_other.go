@@ -2,7 +2,19 @@
 
 package at
 
+import "golang.org/x/sys/unix"
+
 func walkAtOnce(int, string, int) (fd int, known bool, err error) { return -1, false, nil }
 
 // PathOnly is nothing where the system has none.
 const PathOnly = 0
+
+func Nameless(int) (fd int, err error) { return -1, ErrCannot }
+
+func Exchange(int, string, string) error { return ErrCannot }
+
+func Move(int, string, string) error { return ErrCannot }
+
+func Written(int) bool { return false }
+
+func Flush(int) error { unix.Sync(); return nil }

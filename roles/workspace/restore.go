@@ -1,0 +1,452 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"wf/protocol"
+	"wf/protocol/tree"
+	"wf/roles/workspace/internal/at"
+)
+
+// Restoring says how Restore changes files.
+type Restoring struct {
+	// Open gives the content of a file, or the text of a link.
+	Open func(tree.Item) (io.ReadCloser, error)
+	// Keep takes a file or link that nothing has recorded, before Restore replaces it. Without it such paths are left alone.
+	Keep func(path string, e tree.Entry, content io.Reader) error
+}
+
+// Restored is what Restore has done. Paths are those of the trees.
+type Restored struct {
+	Changed   []string
+	Kept      []string   // of Changed: what nothing had recorded lay there, and Keep has it
+	Conflicts []Conflict // left alone
+}
+
+// A Conflict is a path that was left alone.
+type Conflict struct{ Path, Why string }
+
+// How much is written before it is put in place.
+const (
+	restoreFiles = 512
+	restoreBytes = 64 << 20
+)
+
+// Restore changes what lies below a directory by the changes that tree.Diff tells between what is recorded of it and what is
+// to be there. A path is changed where what lies there is what was recorded; what is as it is to be already stays. All else is
+// a conflict, for nothing else has it: it is left alone, or kept and replaced.
+//
+// Files are written beside their places, and on disk, before they change places with those that are there; what came out
+// is looked at once more, and put back if another process changed it meanwhile or has it open for writing. So a process
+// that is killed leaves the old or the new state of each file, and Restore with the same changes goes on, or, with the
+// reverse ones, goes back. Directories that go stay where something is left in them. Nothing is written through a link.
+//
+// Files get the permissions of those that they replace, but for that to execute.
+func Restore(ctx context.Context, dir string, changes []tree.Change, r Restoring) (out Restored, err error) {
+	root, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return out, fmt.Errorf("workspace: %w", err)
+	}
+	defer unix.Close(root)
+	x := &restorer{Restoring: r, ctx: ctx, root: root, out: &out}
+	defer x.drop()
+	for _, c := range changes {
+		if err := ctx.Err(); err != nil {
+			return out, err
+		}
+		if err := x.change(c); err != nil {
+			return out, fmt.Errorf("%s: %w", c.Path, err)
+		}
+		if len(x.ready) >= restoreFiles || x.bytes >= restoreBytes {
+			if err := x.swapAll(); err != nil {
+				return out, err
+			}
+		}
+	}
+	return out, x.swapAll()
+}
+
+type restorer struct {
+	Restoring
+	ctx   context.Context
+	root  int
+	out   *Restored
+	ready []placing
+	bytes int64
+}
+
+// placing is a change whose file is written.
+type placing struct {
+	tree.Change
+	dir  int // where it lies
+	name string
+}
+
+func (x *restorer) conflict(path, format string, args ...any) error {
+	x.out.Conflicts = append(x.out.Conflicts, Conflict{path, fmt.Sprintf(format, args...)})
+	return nil
+}
+
+// drop removes what was written and is not in place.
+func (x *restorer) drop() {
+	for _, p := range x.ready {
+		_ = unix.Unlinkat(p.dir, fresh(p.name), 0)
+		unix.Close(p.dir)
+	}
+	x.ready = nil
+}
+
+// fresh is the name under which a file is written; nothing but what Restore wrote lies there. aside is the name from which
+// it changes places: what lies there may be what somebody has written.
+func fresh(name string) string { return ".wf-new-" + temporary(name)[len(".wf-part-"):] }
+func aside(name string) string { return ".wf-old-" + temporary(name)[len(".wf-part-"):] }
+
+// change makes a change ready, or does what needs nothing to be written.
+func (x *restorer) change(c tree.Change) error {
+	for part := range strings.SplitSeq(c.Path, "/") {
+		if why := tree.CheckName(part); why != "" {
+			return fmt.Errorf("the name %q %s: %w", c.Path, why, protocol.ErrInvalidBlock)
+		}
+	}
+	if c.Before.Mode == tree.Omitted || c.After.Mode == tree.Omitted {
+		return x.conflict(c.Path, "it was not recorded: %s", strings.TrimSpace(c.Before.Why+" "+c.After.Why))
+	}
+	if c.Before.Mode == tree.Dir || c.After.Mode == tree.Dir { // what comes before it is to be in place
+		if err := x.swapAll(); err != nil {
+			return err
+		}
+	}
+	way, name := path.Split(c.Path)
+	dir, err := at.Walk(x.root, path.Join(".", way), unix.O_DIRECTORY)
+	if errors.Is(err, unix.ENOENT) && c.After.Mode == "" {
+		return nil
+	}
+	if err != nil {
+		return x.conflict(c.Path, "its directory is not there: %v", err)
+	}
+	if c.Before.Mode == tree.Dir || c.After.Mode == tree.Dir {
+		defer unix.Close(dir)
+		return x.directory(dir, name, c)
+	}
+	ready, err := x.file(dir, name, c)
+	if !ready {
+		unix.Close(dir)
+	}
+	return err
+}
+
+// directory makes a directory, or removes one in which nothing is.
+func (x *restorer) directory(dir int, name string, c tree.Change) error {
+	if c.After.Mode == tree.Dir {
+		err := unix.Mkdirat(dir, name, 0o777)
+		if errors.Is(err, unix.EEXIST) {
+			if s, err := at.Stat(dir, name); err == nil && s.Mode&unix.S_IFMT == unix.S_IFDIR {
+				return nil
+			}
+			return x.conflict(c.Path, "something else than a directory lies there")
+		}
+		if err == nil {
+			x.out.Changed = append(x.out.Changed, c.Path)
+		}
+		return err
+	}
+	err := unix.Unlinkat(dir, name, unix.AT_REMOVEDIR)
+	switch {
+	case err == nil:
+		x.out.Changed = append(x.out.Changed, c.Path)
+	case errors.Is(err, unix.ENOENT):
+	case errors.Is(err, unix.ENOTEMPTY), errors.Is(err, unix.EEXIST), errors.Is(err, unix.ENOTDIR):
+		return x.conflict(c.Path, "it holds what was never recorded")
+	default:
+		return err
+	}
+	return nil
+}
+
+// file makes a file or link ready, or removes one.
+func (x *restorer) file(dir int, name string, c tree.Change) (ready bool, err error) {
+	if err := x.recover(dir, name, c); err != nil {
+		return false, err
+	}
+	now, perm, err := x.look(dir, name)
+	if err != nil {
+		return false, err
+	}
+	switch {
+	case equal(now, c.After):
+		return false, nil
+	case now.Mode == tree.Dir:
+		return false, x.conflict(c.Path, "a directory lies there")
+	case !equal(now, c.Before) && (x.Keep == nil || now.Mode == tree.Omitted):
+		return false, x.conflict(c.Path, "%s", unknown(now))
+	}
+	if c.After.Mode == "" {
+		return false, x.remove(dir, name, c)
+	}
+	if err := x.write(dir, name, c, perm); err != nil {
+		return false, err
+	}
+	x.ready = append(x.ready, placing{c, dir, name})
+	x.bytes += c.After.Size
+	return true, nil
+}
+
+func equal(a, b tree.Entry) bool { return a.Mode == b.Mode && a.Link == b.Link && a.Size == b.Size }
+
+// unknown is why what lies at a path is a conflict.
+func unknown(now tree.Entry) string {
+	switch {
+	case now.Mode == "":
+		return "it was removed since it was recorded"
+	case now.Why == tree.WhyUnstable:
+		return "it changes just now"
+	case now.Mode == tree.Omitted:
+		return "it cannot be read: " + now.Why
+	}
+	return "it was changed since it was recorded"
+}
+
+// recover ends what a process that was killed had begun at a path.
+func (x *restorer) recover(dir int, name string, c tree.Change) error {
+	if err := unix.Unlinkat(dir, fresh(name), 0); err != nil && !errors.Is(err, unix.ENOENT) {
+		return err
+	}
+	was, _, err := x.look(dir, aside(name))
+	if err != nil || was.Mode == "" {
+		return err
+	}
+	if equal(was, c.After) || equal(was, c.Before) {
+		now, _, err := x.look(dir, name)
+		if err == nil && now.Mode == "" { // it was moved out, and nothing put in its place
+			return at.Move(dir, aside(name), name)
+		}
+		if err == nil {
+			err = unix.Unlinkat(dir, aside(name), 0)
+		}
+		return err
+	}
+	_, err = x.putBack(dir, name, c) // it came out, and nothing has it
+	return err
+}
+
+// look is what lies under a name, with its permissions; a zero entry is nothing.
+func (x *restorer) look(dir int, name string) (e tree.Entry, perm uint32, err error) {
+	s, err := at.Stat(dir, name)
+	if errors.Is(err, unix.ENOENT) {
+		return e, 0, nil
+	}
+	if err != nil {
+		return e, 0, err
+	}
+	t := &taker{Taking: Taking{MaxSize: protocol.MaxSafeInt, MaxTotal: protocol.MaxSafeInt, Put: func(tree.Block) error { return nil }}, ctx: x.ctx}
+	e = tree.Entry{Name: name, Mode: tree.Omitted}
+	switch s.Mode & unix.S_IFMT {
+	case unix.S_IFDIR:
+		e.Mode = tree.Dir
+	case unix.S_IFLNK:
+		e, err = t.link(dir, e)
+	case unix.S_IFREG:
+		e, err = t.file(dir, name, e, s.Size, nil)
+	default:
+		e.Why = tree.WhySpecial
+	}
+	return e, uint32(s.Mode) & 0o777, err
+}
+
+// write writes the file that is to come, and proves it by its hash.
+func (x *restorer) write(dir int, name string, c tree.Change, perm uint32) error {
+	r, err := x.Open(tree.Item{Path: c.Path, Entry: c.After})
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	if c.After.Mode == tree.Link {
+		b, err := io.ReadAll(io.LimitReader(r, linkMax+1))
+		if err != nil {
+			return err
+		}
+		if int64(len(b)) != c.After.Size || protocol.RawLink(b) != c.After.Link || len(b) > linkMax || strings.Contains(string(b), "\x00") {
+			return errContent
+		}
+		return unix.Symlinkat(string(b), dir, fresh(name))
+	}
+	mode := uint32(0o666)
+	if c.After.Mode == tree.Exec {
+		mode = 0o777
+	}
+	fd, err := unix.Openat(dir, fresh(name), unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, mode)
+	if err != nil {
+		return err
+	}
+	f := os.NewFile(uintptr(fd), c.Path)
+	if c.Before.Mode == tree.File || c.Before.Mode == tree.Exec {
+		perm &^= 0o111
+		if c.After.Mode == tree.Exec {
+			perm |= perm >> 2 & 0o111 // to execute for all that may read it
+		}
+		err = unix.Fchmod(fd, perm)
+	}
+	is, cerr := tree.Content(io.TeeReader(r, f), c.After.Size, func(tree.Block) error { return nil })
+	if errors.Is(cerr, tree.ErrChanged) || cerr == nil && is != c.After.Link {
+		cerr = errContent
+	}
+	if err = errors.Join(err, cerr, f.Close()); err != nil {
+		return errors.Join(err, unix.Unlinkat(dir, fresh(name), 0))
+	}
+	return nil
+}
+
+// swapAll puts what was written in place, when it is on disk.
+func (x *restorer) swapAll() error {
+	if len(x.ready) == 0 {
+		return nil
+	}
+	if err := at.Flush(x.root); err != nil {
+		return err
+	}
+	ready := x.ready
+	x.ready, x.bytes = nil, 0
+	for i, p := range ready {
+		err := x.swap(p)
+		unix.Close(p.dir)
+		if err != nil {
+			x.ready = ready[i+1:]
+			return fmt.Errorf("%s: %w", p.Path, err)
+		}
+	}
+	return nil
+}
+
+// swap has a file that was written change places with what lies there.
+func (x *restorer) swap(p placing) error {
+	if err := at.Move(p.dir, fresh(p.name), aside(p.name)); err != nil {
+		return err
+	}
+	err := at.Exchange(p.dir, aside(p.name), p.name)
+	switch {
+	case errors.Is(err, unix.ENOENT): // nothing lies there
+		err = at.Move(p.dir, aside(p.name), p.name)
+		if errors.Is(err, unix.EEXIST) {
+			return errors.Join(unix.Unlinkat(p.dir, aside(p.name), 0), x.conflict(p.Path, "it was made meanwhile"))
+		}
+		if err == nil {
+			x.out.Changed = append(x.out.Changed, p.Path)
+		}
+		return err
+	case err != nil:
+		return errors.Join(err, unix.Unlinkat(p.dir, aside(p.name), 0))
+	}
+	return x.settle(p.dir, p.name, p.Change)
+}
+
+// settle looks at what came out of its place, and removes it if something else has it.
+func (x *restorer) settle(dir int, name string, c tree.Change) error {
+	busy := x.open(dir, aside(name)) // first: none opens it any more by its name
+	was, _, err := x.look(dir, aside(name))
+	if err != nil {
+		return err
+	}
+	known := equal(was, c.Before)
+	if busy || !known && (x.Keep == nil || was.Mode == tree.Omitted || was.Mode == tree.Dir) {
+		why, err := x.putBack(dir, name, c)
+		return errors.Join(err, x.conflict(c.Path, "%s", why))
+	}
+	if !known {
+		if err := x.keep(dir, aside(name), c.Path, was); err != nil {
+			_, back := x.putBack(dir, name, c)
+			return errors.Join(err, back)
+		}
+		x.out.Kept = append(x.out.Kept, c.Path)
+	}
+	x.out.Changed = append(x.out.Changed, c.Path)
+	return unix.Unlinkat(dir, aside(name), 0)
+}
+
+// open reports whether a process has a file open for writing.
+func (x *restorer) open(dir int, name string) bool {
+	f, err := at.Regular(dir, name)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	return at.Written(int(f.Fd()))
+}
+
+// keep hands what lies under a name to Keep.
+func (x *restorer) keep(dir int, name, path string, e tree.Entry) error {
+	e.Name = path[strings.LastIndexByte(path, '/')+1:]
+	if e.Mode == tree.Link {
+		buf := make([]byte, linkMax+1)
+		n, err := unix.Readlinkat(dir, name, buf)
+		if err != nil {
+			return err
+		}
+		return x.Keep(path, e, strings.NewReader(string(buf[:n])))
+	}
+	f, err := at.Regular(dir, name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return x.Keep(path, e, f)
+}
+
+// putBack puts what came out back into its place, and takes out what was put there, if nothing has changed that meanwhile. why
+// tells what people see of it.
+func (x *restorer) putBack(dir int, name string, c tree.Change) (why string, err error) {
+	why = "it was changed meanwhile"
+	if c.After.Mode != "" {
+		err = at.Exchange(dir, aside(name), name)
+	}
+	if c.After.Mode == "" || errors.Is(err, unix.ENOENT) { // nothing was put there, or it has gone
+		err = at.Move(dir, aside(name), name)
+		if errors.Is(err, unix.EEXIST) {
+			return x.leave(dir, name, c)
+		}
+		return why, err
+	}
+	if err != nil {
+		return why, err
+	}
+	now, _, err := x.look(dir, aside(name))
+	switch {
+	case err != nil:
+		return why, err
+	case equal(now, c.After) || equal(now, c.Before):
+		return why, unix.Unlinkat(dir, aside(name), 0)
+	}
+	return x.leave(dir, name, c)
+}
+
+// leave gives what nothing has, and whose place is taken, a name that people see.
+func (x *restorer) leave(dir int, name string, c tree.Change) (why string, err error) {
+	for i := 1; ; i++ {
+		as := fmt.Sprintf("%s.wf-kept-%d", name, i)
+		err := at.Move(dir, aside(name), as)
+		if errors.Is(err, unix.EEXIST) {
+			continue
+		}
+		way, _ := path.Split(c.Path)
+		return "it was changed twice meanwhile: one of both lies at " + way + as, err
+	}
+}
+
+// remove removes what is as it was recorded, or kept.
+func (x *restorer) remove(dir int, name string, c tree.Change) error {
+	err := at.Move(dir, name, aside(name))
+	if errors.Is(err, unix.ENOENT) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return x.settle(dir, name, c)
+}

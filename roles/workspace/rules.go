@@ -1,0 +1,33 @@
+package workspace
+
+import (
+	"errors"
+	"io"
+
+	"golang.org/x/sys/unix"
+
+	"wf/protocol/tree"
+	"wf/roles/workspace/internal/at"
+)
+
+// RulesOf reads the files of rules of a directory. What is no file, or may not be read, has none.
+func RulesOf(root string) tree.Rules {
+	return func(path string) ([]byte, error) {
+		top, err := unix.Open(root, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return nil, err
+		}
+		defer unix.Close(top)
+		f, err := at.Regular(top, path)
+		for _, none := range []error{unix.ENOENT, unix.ENOTDIR, unix.ELOOP, unix.ENXIO, unix.EACCES, unix.EPERM, at.ErrNoFile} {
+			if errors.Is(err, none) {
+				return nil, nil
+			}
+		}
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		return io.ReadAll(io.LimitReader(f, tree.IgnoreMax+1))
+	}
+}
