@@ -102,7 +102,7 @@ var records = map[string]map[string]form{
 		"name": needed | isText, "last": needed | isInt, "slots": needed | isList | isNull, "queue": needed | isList | isNull,
 	},
 	protocol.KindFilesKept: {
-		"prev": needed | isLink | isNull, "tree": needed | isLink,
+		"prev": needed | isLink | isNull, "tree": needed | isLink, "also": isLink | isNull,
 	},
 	protocol.KindFilesRestore: {
 		"prev": needed | isLink | isNull, "run": needed | isText, "workspace": needed | isText, "state": needed | isText, "from": needed | isText, "to": needed | isText,
