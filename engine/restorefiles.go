@@ -99,13 +99,16 @@ func (e *Engine) GoOnRestoring(ctx context.Context, dir string, back bool, each 
 		return nil, fmt.Errorf("the files of %s: %w", dir, protocol.ErrHeadMoved)
 	}
 	from, to, err := x.trees(back)
+	if err == nil {
+		_, err = x.newest(ctx, x.rec.Run)
+	}
+	if err == nil {
+		err = x.plan(from, to)
+	}
+	if back && errors.Is(err, protocol.ErrNotFound) {
+		return x.giveUp(ctx) // its trees were dropped
+	}
 	if err != nil {
-		return nil, err
-	}
-	if _, err := x.newest(ctx, x.rec.Run); err != nil {
-		return nil, err
-	}
-	if err := x.plan(from, to); err != nil {
 		return nil, err
 	}
 	if back {
@@ -132,12 +135,19 @@ func (e *Engine) RestoresIn(ctx context.Context, dir string) (string, error) {
 // FilesTree reports whether a run keeps a tree.
 func (e *Engine) FilesTree(ctx context.Context, run protocol.RunID, root protocol.Link) (bool, error) {
 	h, err := e.Store.Head(ctx, protocol.FilesHead(run))
-	for l := h.Link; err == nil && l.Defined(); {
-		var kept protocol.FilesKept
-		if kept, err = e.kept(ctx, run, l); err != nil || kept.Tree == root {
-			return err == nil, err
+	seen := map[protocol.Link]bool{}
+	for ahead := []protocol.Link{h.Link}; err == nil && len(ahead) > 0; {
+		l := ahead[len(ahead)-1]
+		ahead = ahead[:len(ahead)-1]
+		if !l.Defined() || seen[l] {
+			continue
 		}
-		l = kept.Prev
+		seen[l] = true
+		var kept protocol.FilesKept
+		if kept, err = e.kept(ctx, run, l); err == nil && kept.Tree == root {
+			return true, nil
+		}
+		ahead = append(ahead, kept.Also, kept.Prev)
 	}
 	return false, err
 }
@@ -460,7 +470,7 @@ func (x *restoring) giveUp(ctx context.Context) (*api.FilesRestored, error) {
 		return nil, err
 	}
 	out := x.result(x.rec.State, workspace.Restored{})
-	out.Conflicts = append(out.Conflicts, api.LeftAlone{Path: ".", Why: "the run was deleted, and its files with it: all stays as it is"})
+	out.Conflicts = append(out.Conflicts, api.LeftAlone{Path: ".", Why: "the files of the run are no longer kept: all stays as it is"})
 	return out, nil
 }
 
