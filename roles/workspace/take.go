@@ -195,7 +195,7 @@ func (x *taker) entries(dir int, names []string, path string, spot tree.Chooser,
 		default:
 			out[i], errs[i] = x.below(dir, name, path, spot, depth)
 		}
-		if errs[i] != nil && cap(x.spare) == 0 {
+		if cap(x.spare) == 0 && errs[i] != nil { // else a goroutine may write it just now
 			break
 		}
 	}
