@@ -18,8 +18,34 @@ const reloadMax = 64 << 20
 // sub-workflows; nil is where there are none. The Program is nil if and only if one of the diagnostics is an
 // error; it has the CID of the definition.
 func Reload(w *protocol.Workflow, sub func(protocol.Link) (*protocol.Workflow, error), o Options) (*Program, []Diagnostic) {
-	o.File, o.Apart = "definition.yaml", nil
-	o.limits = yaml.Limits{Bytes: reloadMax, Nodes: 5_000_000}
+	was, err := (&Program{Workflow: w}).Block()
+	if err != nil {
+		return nil, []Diagnostic{unwritten(err.Error())}
+	}
+	src, err := written(w)
+	if err != nil {
+		return nil, []Diagnostic{unwritten(err.Error())}
+	}
+	p, ds := loadWritten(src, sub, o)
+	if p == nil {
+		return nil, ds
+	}
+	if now, err := p.Block(); err != nil || now.Link != was.Link {
+		return nil, []Diagnostic{unwritten("a part of it has no words in the language")}
+	}
+	return p, ds
+}
+
+// writtenFile is the name of a definition that has no file.
+const writtenFile = "definition.yaml"
+
+func unwritten(why string) Diagnostic {
+	return Diagnostic{Code: "WF003", Severity: SeverityError, File: writtenFile, Message: "the definition cannot be written as a file: " + why, Hint: "another version of wf may have made it"}
+}
+
+// loadWritten loads what was written of definitions.
+func loadWritten(src []byte, sub func(protocol.Link) (*protocol.Workflow, error), o Options) (*Program, []Diagnostic) {
+	o.File, o.Apart, o.limits = writtenFile, nil, yaml.Limits{Bytes: reloadMax, Nodes: 5_000_000}
 	o.Read = func(file string) ([]byte, error) {
 		link, err := protocol.ParseLink(strings.TrimSuffix(path.Base(file), ".yaml"))
 		if err != nil || sub == nil {
@@ -31,23 +57,5 @@ func Reload(w *protocol.Workflow, sub func(protocol.Link) (*protocol.Workflow, e
 		}
 		return written(of)
 	}
-	wrong := func(why string) (*Program, []Diagnostic) {
-		return nil, []Diagnostic{{Code: "WF003", Severity: SeverityError, File: o.File, Message: "the definition cannot be written as a file: " + why, Hint: "another version of wf may have made it"}}
-	}
-	was, err := (&Program{Workflow: w}).Block()
-	if err != nil {
-		return wrong(err.Error())
-	}
-	src, err := written(w)
-	if err != nil {
-		return wrong(err.Error())
-	}
-	p, ds := Load(src, o)
-	if p == nil {
-		return nil, ds
-	}
-	if now, err := p.Block(); err != nil || now.Link != was.Link {
-		return wrong("a part of it has no words in the language")
-	}
-	return p, ds
+	return Load(src, o)
 }

@@ -14,9 +14,26 @@ import (
 // fields are a JSON object.
 type fields = map[string]any
 
-// written is a definition as a source that Load reads: JSON, which is YAML. What is not dealt with here has the
-// same key and form in both.
+// written is a definition as a source that Load reads: JSON, which is YAML.
 func written(w *protocol.Workflow) ([]byte, error) {
+	m, err := writtenFields(w)
+	if err != nil {
+		return nil, err
+	}
+	return encodeFields(m)
+}
+
+func encodeFields(m fields) ([]byte, error) {
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(m)
+	return out.Bytes(), err
+}
+
+// writtenFields brings a definition to the keys of the language. What is not dealt with here has the same key and
+// form in both.
+func writtenFields(w *protocol.Workflow) (fields, error) {
 	b, err := json.Marshal(w)
 	if err != nil {
 		return nil, err
@@ -82,11 +99,7 @@ func written(w *protocol.Workflow) ([]byte, error) {
 	if len(on) > 0 {
 		m["on"] = on
 	}
-	var out bytes.Buffer
-	enc := json.NewEncoder(&out)
-	enc.SetEscapeHTML(false)
-	err = enc.Encode(m)
-	return out.Bytes(), err
+	return m, nil
 }
 
 // all are the objects of a list.
