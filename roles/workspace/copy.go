@@ -21,7 +21,7 @@ type Copying struct {
 
 // Copy makes a directory with the files of another one, whose names anyone may have given: no link is followed, and no
 // pipe, socket or device opened or copied. .git and .wf are left out wherever they lie. Permissions and times of files stay,
-// and a link that leads into the directory by its absolute path leads into the copy. What lies beyond a limit is a *LimitError;
+// and a link that leads into the directory by its absolute path leads to the same place of the copy. What lies beyond a limit is a *LimitError;
 // then, and after any other error, nothing is left of the copy.
 func Copy(ctx context.Context, from, to string, c Copying) (err error) {
 	src, err := os.OpenRoot(from)
@@ -42,7 +42,7 @@ func Copy(ctx context.Context, from, to string, c Copying) (err error) {
 		return err
 	}
 	defer dst.Close()
-	x := &copier{Copying: c, ctx: ctx, from: from, to: to}
+	x := &copier{Copying: c, ctx: ctx, from: from}
 	return x.dir(src, dst, "")
 }
 
@@ -68,10 +68,10 @@ func RemoveAll(dir string) error {
 
 type copier struct {
 	Copying
-	ctx      context.Context
-	from, to string
-	files    int
-	bytes    int64
+	ctx   context.Context
+	from  string
+	files int
+	bytes int64
 }
 
 // dir copies what lies in an open directory into another one.
@@ -121,7 +121,9 @@ func (x *copier) entry(src, dst *os.Root, name, whole string, e fs.DirEntry) err
 			return err
 		}
 		if rel, err := filepath.Rel(x.from, target); err == nil && filepath.IsAbs(target) && filepath.IsLocal(rel) {
-			target = filepath.Join(x.to, rel)
+			if target, err = filepath.Rel("/"+path.Dir(whole), "/"+rel); err != nil {
+				return err
+			}
 		}
 		return dst.Symlink(target, name)
 	}
@@ -162,13 +164,17 @@ func (x *copier) file(src, dst *os.Root, name, whole string) error {
 	if err != nil || !info.Mode().IsRegular() {
 		return err // it was a file a moment ago
 	}
+	tooLarge := &LimitError{whole, fmt.Sprintf("the files are larger than %s together", sizeText(x.MaxSize)), "max_total"}
+	if info.Size() > x.MaxSize-x.bytes {
+		return tooLarge
+	}
 	out, err := dst.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
 	n, err := io.Copy(out, io.LimitReader(in, x.MaxSize-x.bytes+1))
 	if x.bytes += n; err == nil && x.bytes > x.MaxSize {
-		err = &LimitError{whole, fmt.Sprintf("the files are larger than %s together", sizeText(x.MaxSize)), "max_total"}
+		err = tooLarge
 	}
 	if err == nil {
 		err = out.Chmod(info.Mode().Perm())
