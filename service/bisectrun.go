@@ -76,6 +76,9 @@ func (s *search) run(ctx context.Context, def protocol.Link, n int, l engine.Lau
 	}
 	r.Status, r.Steps, r.CostUSD = v.Status, v.Count(), v.CostUSD
 	s.account(r, before)
+	if s.Cost > 0 && v.CostUSD == nil {
+		return r, "", protocol.ErrPrice.With("set the price of its models (wf cost "+string(run)+" names them), or bound the runs by --max-trials in place of --max-cost", "--max-cost cannot hold: the cost of run %s is not known", run)
+	}
 	if err := s.stopped(v, limits); err != nil {
 		return r, "", err
 	}
