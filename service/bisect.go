@@ -26,7 +26,7 @@ type Bisector struct {
 	*Local
 	Versions []BisectVersion // the first is good, the last bad
 	// Sub gives the definitions of their sub-workflows.
-	Sub func(protocol.Link) (*protocol.Workflow, error)
+	Sub lang.Subs
 
 	Launch engine.Launch       // of each run, but for what follows from its definition
 	Given  map[string]any      // inputs; a definition gets those that it declares
@@ -121,7 +121,7 @@ func (s *search) find(ctx context.Context) error {
 		return err
 	}
 	good, bad := s.Versions[s.out.Good].Program, s.Versions[s.out.Bad].Program
-	if s.changes, err = lang.Differences(good.Workflow, bad.Workflow); err != nil {
+	if s.changes, err = lang.Differences(good.Workflow, bad.Workflow, s.Sub); err != nil {
 		return err
 	}
 	for _, c := range s.changes {

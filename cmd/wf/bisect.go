@@ -221,7 +221,7 @@ func (a *app) bisectEnded(ctx context.Context, found *api.Bisect, err error) err
 }
 
 // bisected finds a definition by what the user wrote.
-func (a *app) bisected(ctx context.Context, p *target, name, workspace string, sub func(protocol.Link) (*protocol.Workflow, error)) (v service.BisectVersion, err error) {
+func (a *app) bisected(ctx context.Context, p *target, name, workspace string, sub lang.Subs) (v service.BisectVersion, err error) {
 	v.Name = name
 	if name == "-" || files.Exists(name) {
 		v.Definition, _, err = a.readValid(name)
@@ -273,7 +273,7 @@ func (a *app) bisected(ctx context.Context, p *target, name, workspace string, s
 }
 
 // subWorkflows finds the definition of a CID among the sub-workflows of the versions, else in the store.
-func subWorkflows(ctx context.Context, p *target, versions func() []service.BisectVersion) func(protocol.Link) (*protocol.Workflow, error) {
+func subWorkflows(ctx context.Context, p *target, versions func() []service.BisectVersion) lang.Subs {
 	return func(l protocol.Link) (*protocol.Workflow, error) {
 		for _, v := range versions() {
 			if w := below(v.Program, l); w != nil {

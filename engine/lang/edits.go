@@ -21,9 +21,10 @@ type Change struct {
 	Kind     ChangeKind // how
 	Old, New string     // the values as texts; "" is where there is none
 
-	sets  []setting  // what it sets, if it is of no edge
-	edges *edgePlan  // of all edges, if it is of one
-	edge  edgeChange // which
+	within []string   // the roles that call the sub-workflow of which it is, outermost first
+	sets   []setting  // what it sets, if it is of no edge
+	edges  *edgePlan  // of all edges, if it is of one
+	edge   edgeChange // which
 }
 
 // ChangeKind is what an edit does.
@@ -46,11 +47,21 @@ type setting struct {
 // Differences are the edits that lead from one definition to another. They touch different places, and can be
 // applied one without the other; which of them lint together is another matter.
 //
-//	roles     one for each key; one for a role that is added or removed, or whose action is another
+//	roles     one for each key; one for a role that is added or removed, or whose action is another; of a role that
+//	          calls a sub-workflow of the same name, those of the sub-workflow
 //	edges     one for each: aligned by their ends, then by their text; one more where the order is another
 //	inputs, limits, outputs, mcp, notify     one for each name
 //	the rest     one for each key of the file
-func Differences(from, to *protocol.Workflow) ([]Change, error) {
+//
+// sub gives the definitions of the sub-workflows of both; where it is nil a changed sub-workflow is one change.
+func Differences(from, to *protocol.Workflow, sub Subs) ([]Change, error) {
+	return differences(from, to, sub, nil)
+}
+
+// Subs gives the definition of a sub-workflow by its CID.
+type Subs = func(protocol.Link) (*protocol.Workflow, error)
+
+func differences(from, to *protocol.Workflow, sub Subs, within []string) ([]Change, error) {
 	a, err := draftOf(from)
 	if err != nil {
 		return nil, err
@@ -75,21 +86,75 @@ func Differences(from, to *protocol.Workflow) ([]Change, error) {
 			out = append(out, changesAt(was, is, []string{"roles"}, name)...)
 			continue
 		}
+		deeper, err := subChanges(from, to, name, sub, within)
+		if err != nil {
+			return nil, err
+		}
+		if len(deeper) > 0 {
+			now["workflow"] = old["workflow"] // the changes below lead to it
+		}
 		out = append(out, roleChanges(name, old, now)...)
+		out = append(out, deeper...)
 	}
-	return append(out, newEdgePlan(a.edges, b.edges).changes()...), nil
+	out = append(out, newEdgePlan(a.edges, b.edges).changes()...)
+	for i := range out {
+		if out[i].within == nil && len(within) > 0 {
+			out[i].within, out[i].Key = within, strings.Join(within, "/")+"/"+out[i].Key
+		}
+	}
+	return out, nil
+}
+
+// subChanges are the changes of the sub-workflow that a role calls in both definitions; none where there is no such
+// one, or it is another workflow.
+func subChanges(from, to *protocol.Workflow, name string, sub Subs, within []string) ([]Change, error) {
+	was, _ := from.RoleNamed(name)
+	is, _ := to.RoleNamed(name)
+	if sub == nil || !was.Workflow.Defined() || !is.Workflow.Defined() || was.Workflow == is.Workflow || len(within) >= maxNesting {
+		return nil, nil
+	}
+	old, err := sub(was.Workflow)
+	if err != nil {
+		return nil, err
+	}
+	now, err := sub(is.Workflow)
+	if err != nil || old.Name != now.Name {
+		return nil, err
+	}
+	return differences(old, now, sub, append(slices.Clone(within), name))
 }
 
 // Apply makes the program of a definition with some of the changes that Differences found from it. Their order has no
 // effect. sub gives the definitions of the sub-workflows of both. Where the result has errors the Program is nil.
-func Apply(from *protocol.Workflow, some []Change, sub func(protocol.Link) (*protocol.Workflow, error), o Options) (*Program, []Diagnostic) {
-	d, err := draftOf(from)
+func Apply(from *protocol.Workflow, some []Change, sub Subs, o Options) (*Program, []Diagnostic) {
+	x := mixing{sub: sub, sources: map[string][]byte{}}
+	src, err := x.source(from, some, 0)
 	if err != nil {
 		return nil, []Diagnostic{unwritten(err.Error())}
 	}
+	return loadWritten(src, x.sources, sub, o)
+}
+
+// mixing writes a definition with changes, and those of its sub-workflows that have some.
+type mixing struct {
+	sub     Subs
+	sources map[string][]byte // of those, by the names that they get
+}
+
+// source is a definition with changes; those of its sub-workflows begin at a depth of their roles.
+func (x *mixing) source(from *protocol.Workflow, some []Change, depth int) ([]byte, error) {
+	d, err := draftOf(from)
+	if err != nil {
+		return nil, err
+	}
 	var plan *edgePlan
 	applied := map[edgeChange]bool{}
+	deeper := map[string][]Change{}
 	for _, c := range some {
+		if len(c.within) > depth {
+			deeper[c.within[depth]] = append(deeper[c.within[depth]], c)
+			continue
+		}
 		for _, s := range c.sets {
 			d.set(s)
 		}
@@ -100,11 +165,24 @@ func Apply(from *protocol.Workflow, some []Change, sub func(protocol.Link) (*pro
 	if plan != nil {
 		d.edges = plan.applied(applied)
 	}
-	src, err := d.source()
-	if err != nil {
-		return nil, []Diagnostic{unwritten(err.Error())}
+	for _, name := range sortedKeys(deeper) {
+		role, ok := from.RoleNamed(name)
+		if !ok {
+			return nil, fmt.Errorf("role %s: there is none whose sub-workflow changes", name)
+		}
+		child, err := x.sub(role.Workflow)
+		if err != nil {
+			return nil, err
+		}
+		src, err := x.source(child, deeper[name], depth+1)
+		if err != nil {
+			return nil, err
+		}
+		file := fmt.Sprintf("mixed-%d.yaml", len(x.sources))
+		x.sources[file] = src
+		d.set(setting{[]string{"roles", name, "workflow"}, file})
 	}
-	return loadWritten(src, sub, o)
+	return d.source()
 }
 
 // draft is a definition as it is written, taken apart.

@@ -17,7 +17,7 @@ const reloadMax = 64 << 20
 // not: a definition that was put together of others may name what is not there. sub gives the definitions of
 // sub-workflows; nil is where there are none. The Program is nil if and only if one of the diagnostics is an
 // error; it has the CID of the definition.
-func Reload(w *protocol.Workflow, sub func(protocol.Link) (*protocol.Workflow, error), o Options) (*Program, []Diagnostic) {
+func Reload(w *protocol.Workflow, sub Subs, o Options) (*Program, []Diagnostic) {
 	was, err := (&Program{Workflow: w}).Block()
 	if err != nil {
 		return nil, []Diagnostic{unwritten(err.Error())}
@@ -26,7 +26,7 @@ func Reload(w *protocol.Workflow, sub func(protocol.Link) (*protocol.Workflow, e
 	if err != nil {
 		return nil, []Diagnostic{unwritten(err.Error())}
 	}
-	p, ds := loadWritten(src, sub, o)
+	p, ds := loadWritten(src, nil, sub, o)
 	if p == nil {
 		return nil, ds
 	}
@@ -43,10 +43,13 @@ func unwritten(why string) Diagnostic {
 	return Diagnostic{Code: "WF003", Severity: SeverityError, File: writtenFile, Message: "the definition cannot be written as a file: " + why, Hint: "another version of wf may have made it"}
 }
 
-// loadWritten loads what was written of definitions.
-func loadWritten(src []byte, sub func(protocol.Link) (*protocol.Workflow, error), o Options) (*Program, []Diagnostic) {
+// loadWritten loads what was written of definitions; sources are those of sub-workflows that have no CID yet, by name.
+func loadWritten(src []byte, sources map[string][]byte, sub Subs, o Options) (*Program, []Diagnostic) {
 	o.File, o.Apart, o.limits = writtenFile, nil, yaml.Limits{Bytes: reloadMax, Nodes: 5_000_000}
 	o.Read = func(file string) ([]byte, error) {
+		if src, ok := sources[file]; ok {
+			return src, nil
+		}
 		link, err := protocol.ParseLink(strings.TrimSuffix(path.Base(file), ".yaml"))
 		if err != nil || sub == nil {
 			return nil, fmt.Errorf("the sub-workflow %s is not known", file)

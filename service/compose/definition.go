@@ -91,14 +91,14 @@ func (u *Setup) known() lang.Options {
 
 // Reload makes the program of a canonical definition with all that is checked of a file; sub gives the definitions of
 // sub-workflows.
-func (u *Setup) Reload(w *protocol.Workflow, sub func(protocol.Link) (*protocol.Workflow, error)) (d Definition, err error) {
+func (u *Setup) Reload(w *protocol.Workflow, sub lang.Subs) (d Definition, err error) {
 	d.Program, d.Diags = lang.Reload(w, sub, u.known())
 	return d.mixed("the definition of " + w.Name)
 }
 
 // Mix makes the program of a definition with some of the changes that lang.Differences found from it. Where it is not
 // valid the error wraps protocol.ErrInvalid.
-func (u *Setup) Mix(w *protocol.Workflow, some []lang.Change, sub func(protocol.Link) (*protocol.Workflow, error)) (d Definition, err error) {
+func (u *Setup) Mix(w *protocol.Workflow, some []lang.Change, sub lang.Subs) (d Definition, err error) {
 	d.Program, d.Diags = lang.Apply(w, some, sub, u.known())
 	return d.mixed("the mixture")
 }
