@@ -27,6 +27,7 @@ func encodeFields(m fields) ([]byte, error) {
 	var out bytes.Buffer
 	enc := json.NewEncoder(&out)
 	enc.SetEscapeHTML(false)
+	enc.SetIndent("", " ") // a value for each line: places are found within lines
 	err := enc.Encode(m)
 	return out.Bytes(), err
 }
