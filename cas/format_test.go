@@ -99,6 +99,8 @@ var written = map[string]any{
 	"Concurrency": protocol.Concurrency{},
 	"Artifacts":   protocol.Artifacts{},
 	"Group":       protocol.Group{},
+	"Workspace":   protocol.Workspace{},
+	"FilesKept":   protocol.FilesKept{},
 	"Slot":        protocol.Slot{},
 	"Use":         protocol.Use{},
 	"Claim":       protocol.Claim{},

@@ -60,7 +60,11 @@ type Engine struct {
 	// the user's own.
 	Pins *cas.Pins
 
+	// Seen keeps what was seen of workspaces between processes; nil keeps it in memory alone.
+	Seen SeenFiles
+
 	lib   library
+	areas areas
 	pasts pasts
 
 	unknownOrigin sync.Once // Foreign has warned

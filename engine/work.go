@@ -39,6 +39,7 @@ type outcome struct {
 	held       int64 // µs, kept back by the limits of a provider
 	git        *protocol.GitState
 	artifacts  artifacts
+	files      *protocol.FilesAt // what it left in the workspace; nil where that is not recorded
 }
 
 // errTimeout is the cause with which an attempt is cancelled at its timeout.
@@ -158,15 +159,22 @@ func (d *driver) carryOut(ctx context.Context, x *assignment, emit roles.Emit) (
 		end.err = &protocol.Failure{ErrorInfo: protocol.ErrorInfo{Code: "cut_off", Phase: "run", Message: "wf ended while the command ran, and a person counted it as failed"}}
 		return end
 	}
+	files, err := d.recorded(ctx, turn, emit)
+	if err != nil {
+		end.err = err
+		return end
+	}
+	defer files.end()
 	whole := ctx
 	ctx, clock := limited(ctx, time.Duration(turn.Role.Timeout)*time.Microsecond, d.e.now)
 	defer clock.stop()
-	end.conclusion, end.err = x.by.Perform(ctx, *turn, clock.watch(emit))
+	end.conclusion, end.err = x.by.Perform(ctx, *turn, clock.watch(files.watch(emit)))
 	end.held = clock.heldFor()
 	end.timedOut = end.err != nil && errors.Is(context.Cause(ctx), errTimeout)
 	if end.err == nil && turn.Role.Action.ActsOnFiles() {
 		end.git = gitState(ctx, turn.Workspace)
 	}
+	end.files = files.after(whole)
 	d.e.takeArtifacts(whole, turn, end)
 	return end
 }

@@ -88,6 +88,8 @@ const (
 	EvClosing          EventType = "closing"
 	EvClosingSkipped   EventType = "closing_skipped"
 	EvCancelAsked      EventType = "cancel_asked"
+	EvFilesTracked     EventType = "files_tracked"
+	EvFilesAt          EventType = "files"
 )
 
 // Data is the data of one event type: a struct; its EventType method has a value receiver.
