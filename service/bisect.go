@@ -294,18 +294,6 @@ func (s *search) launchOf(ctx context.Context, d compose.Definition) (l engine.L
 	return l, nil
 }
 
-// money is the cost of a run in micro-dollars, rounded up; ok is false where it is not known.
-func money(v *api.Run) (micros int64, ok bool) {
-	if v.CostUSD == nil {
-		return 0, false
-	}
-	micros = int64(*v.CostUSD * 1e6)
-	if float64(micros) < *v.CostUSD*1e6 {
-		micros++
-	}
-	return micros, true
-}
-
 // account adds a run to the sums.
 func (s *search) account(r api.TrialRun, before int) {
 	s.out.Runs++

@@ -85,6 +85,9 @@ func writtenFields(w *protocol.Workflow) (fields, error) {
 	for i, s := range all(m, "notify") {
 		writeNetwork(s, w.Notify[i].Network, w.Notify[i].NetworkHosts)
 	}
+	if files, ok := m["workspace"].(fields); ok {
+		writeSize(files, "max_size", w.Workspace.MaxSize)
+	}
 	on := fields{}
 	for _, key := range []string{"schedule", "webhook"} {
 		if v, ok := m[key]; ok {
