@@ -97,12 +97,13 @@ type driver struct {
 	unready      error         // a visit that cannot begin: what it needs is not there
 	stored       func([]protocol.Entry, []cas.Draft)
 	held         func(*protocol.Held)
-	allHeld      bool   // as it was told to held
-	agents       bool   // the run has an agent: its commands are confined
-	changes      uint64 // commit counter of the store when the journal was last looked at
-	groups       groups // in which the run and its visits are
-	cleared      bool   // nothing that the run had begun goes on, so that its always roles may
-	left         error  // why that does not hold of a sub-workflow
+	allHeld      bool                     // as it was told to held
+	agents       bool                     // the run has an agent: its commands are confined
+	changes      uint64                   // commit counter of the store when the journal was last looked at
+	groups       groups                   // in which the run and its visits are
+	cleared      bool                     // nothing that the run had begun goes on, so that its always roles may
+	left         error                    // why that does not hold of a sub-workflow
+	fans         map[protocol.StepID]*fan // of visits with own copies of the workspace, by the step without its item
 }
 
 // report is what a worker has to say: something that happened, or how the visit ended.
@@ -387,18 +388,18 @@ func (d *driver) note(ctx context.Context, r report) error {
 	delete(d.work, r.step)
 	w.stop(nil)
 	if over || d.over && r.end.err != nil {
-		r.end.artifacts.letGo()
+		r.end.letGo()
 		return nil // it was stopped: done again on resume
 	}
 	facts, blocks, err := d.conclude(ctx, w, r.end)
 	if err != nil {
-		r.end.artifacts.letGo()
+		r.end.letGo()
 		return err
 	}
 	if name := d.groups.uses[r.step]; name != "" && errors.Is(r.end.err, protocol.ErrWaiting) && len(facts) == 0 {
 		facts = []cas.Draft{{Step: r.step, Data: protocol.GroupLeft{Group: name}}}
 	}
-	return d.add(facts, blocks, r.end.artifacts.landed())
+	return d.add(facts, blocks, r.end.landed())
 }
 
 // heard turns what a worker emitted into drafts; live output goes to the watcher.

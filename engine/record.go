@@ -38,6 +38,9 @@ func (d *driver) completed(w *worker, end *outcome, failed *protocol.ErrorInfo) 
 	if end.artifacts.root.Defined() {
 		rec.Artifacts, blocks = end.artifacts.root, append(blocks, end.artifacts.blocks...)
 	}
+	if failed == nil && end.own.files != nil {
+		rec.Own, blocks = end.own.files, append(blocks, end.own.blocks...)
+	}
 	if failed != nil {
 		raw, err := protocol.CanonicalJSON(map[string]any{"code": failed.Code, "phase": failed.Phase, "message": failed.Message})
 		if err != nil {

@@ -99,6 +99,7 @@ func load(src []byte, o Options, fam *family) (*Program, []Diagnostic) {
 	l.types()
 	l.groupRules()
 	l.alwaysRules()
+	l.mergeRules()
 	l.warnings()
 	if HasErrors(l.ds) {
 		return nil, l.ds
