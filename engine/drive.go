@@ -64,6 +64,9 @@ func (e *Engine) Drive(ctx context.Context, run protocol.RunID, o DriveOptions) 
 		d.left = d.closeChildren(ctx)
 	}
 	d.leaveGroups(ctx)
+	if err == nil && d.s.Status() == protocol.Done {
+		e.dropCopies(run)
+	}
 	return d.s, errors.Join(err, d.left)
 }
 

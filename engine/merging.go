@@ -161,3 +161,13 @@ func (e *Engine) dropCopy(run protocol.RunID, rec *protocol.StepRecord) {
 		e.warn(fmt.Errorf("the copy of the workspace of a visit of %s was not removed: %w", rec.Role, err))
 	}
 }
+
+// dropCopies removes the copies of the visits of a run that is over: what they made is in their records.
+func (e *Engine) dropCopies(run protocol.RunID) {
+	if e.Copies == "" {
+		return
+	}
+	if err := roles.DropOwnCopies(e.Copies, run); err != nil {
+		e.warn(fmt.Errorf("copies of the workspace of run %s were not removed: %w", run, err))
+	}
+}

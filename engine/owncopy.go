@@ -102,10 +102,9 @@ func (e *Engine) enterOwn(ctx context.Context, x *assignment, emit roles.Emit) (
 	if err != nil {
 		return nil, fmt.Errorf("own copy of the workspace of %s: %w", turn.Step, err)
 	}
-	leave = func() { _ = o.Close() } // nothing was written to the lock
 	defer func() {
 		if err != nil {
-			leave()
+			err = errors.Join(err, o.Close())
 		}
 	}()
 	if mark == "" || mark != x.own.base.String() {
@@ -126,7 +125,7 @@ func (e *Engine) enterOwn(ctx context.Context, x *assignment, emit roles.Emit) (
 		turn.Env = map[string]string{}
 	}
 	turn.Env["GIT_CEILING_DIRECTORIES"] = filepath.Dir(o.Files())
-	return leave, nil
+	return func() { _ = o.Close() }, nil // nothing was written to the lock
 }
 
 // copyFailure is a failure of the visit where the copy is too large; other errors are of this machine.

@@ -1,18 +1,22 @@
 package engine_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"wf/api"
+	"wf/engine"
 	"wf/protocol"
 )
 
@@ -193,4 +197,204 @@ func TestC04TheOrderOfFinishingChangesNoCID(t *testing.T) {
 	if len(results) != 1 {
 		t.Errorf("%d results: %v", len(results), results)
 	}
+}
+
+func TestC04WhatACopyBrings(t *testing.T) {
+	b := newOwnBench(t)
+	b.put(map[string]string{"a": "a", ".gitignore": "node_modules\nout\n", "node_modules/m/i.js": "m", "out/o": "o", "sub/.git/config": "c", "sub/x": "x", ".git/HEAD": "h"})
+	_, v := b.run(`
+wf: 1
+name: brings
+roles:
+  work: {run: 'find . -type f | sort | tr "\n" " "; echo "$GIT_CEILING_DIRECTORIES" | sed s,.*/,,; echo 2 > node_modules/m/i.js; echo 2 > a', workspace: {own: true, carry: [node_modules]}}
+  more: {run: 'cat a node_modules/m/i.js', workspace: {own: true, carry: node_modules}}
+  merge: {merge: {of: more}}
+edges: [{from: START, to: work}, {from: work, to: more}, {from: more, to: merge}, {from: merge, to: END}]
+`, nil)
+	b.done(v)
+	if got, want := v.Steps[0].Text, "./.gitignore ./a ./node_modules/m/i.js ./sub/x "; !strings.HasPrefix(got, want) {
+		t.Errorf("a copy has %q, not %q", got, want)
+	}
+	// A visit that goes on from another one's copy has its files, and of what is not merged those of the workspace.
+	if got := v.Steps[1].Text; got != "2\nm" {
+		t.Errorf("the next one has %q", got)
+	}
+	if got := b.tree(); got["a"] != "2\n" || got["node_modules/m/i.js"] != "m" || got["out/o"] != "o" {
+		t.Errorf("%v", got)
+	}
+	b.sound(v.ID)
+}
+
+func TestC04ACopyIsRefusedByItsSize(t *testing.T) {
+	for size, want := range map[int]string{1 << 20: "", 1<<20 + 1: "copy_limit"} {
+		b := newOwnBench(t)
+		b.put(map[string]string{"a": strings.Repeat("x", size-1), "b": "x"})
+		_, v := b.run(`
+wf: 1
+name: limit
+roles: {work: {run: "ls", workspace: {own: true, max_copy: 1MB}}}
+`, nil)
+		step := v.Steps[0]
+		switch {
+		case want == "" && step.Error != nil:
+			t.Errorf("%d bytes: %v", size, step.Error)
+		case want != "" && (step.Error == nil || step.Error.Code != want || !strings.Contains(step.Error.Message, "2 files with 1.0 MB") || !strings.Contains(step.Error.Message, "max_copy")):
+			t.Errorf("%d bytes: %v", size, step.Error)
+		}
+		if left := b.copies(); want == "" && len(left) > 0 {
+			t.Errorf("left: %v", left)
+		}
+	}
+}
+
+// A later visit of a fan-out begins with the files of the first one, whatever became of the workspace meanwhile, and what is
+// there that no tree has is left alone.
+func TestC04AllVisitsOfAFanOutBeginWithOneTree(t *testing.T) {
+	b := newOwnBench(t)
+	b.put(map[string]string{"a": "1\n", "b": "1\n", "d/e": "1\n"})
+	t.Setenv("MAIN", b.dir)
+	_, v := b.run(strings.Replace(coders, "for_each: output.items", "for_each: output.items, max_parallel: 1", 1), map[string]any{"items": []any{
+		`cat a; echo 2 > "$MAIN/a"; rm -r "$MAIN/d"; echo new > "$MAIN/new"; echo 2 > b`, `cat a d/e; ls; echo 3 > a; chmod 0500 d`, "false || true"}})
+	b.done(v)
+	for _, s := range v.Steps {
+		if s.ID == "coder#1[1]" && s.Text != "1\n1\na\nb\nd" {
+			t.Errorf("the second one had %q", s.Text)
+		}
+	}
+	got := b.merged(v, "merge#1")
+	if got.Status != "conflict" || len(got.Conflicts) != 1 || got.Conflicts[0].Path != "a" || got.Conflicts[0].Kind != "workspace" || got.Conflicts[0].Why == "" {
+		t.Errorf("%+v", got)
+	}
+	if d := cmp.Diff(map[string]string{"a": "2\n", "b": "2\n", "new": "new\n", "fixed": "a workspace\n"}, b.tree()); d != "" {
+		t.Error(d)
+	}
+	b.sound(v.ID)
+}
+
+// What visits leave that is no file, or not theirs to touch, reaches neither the tree nor the workspace.
+func TestC04WhatVisitsLeaveIsNotTrusted(t *testing.T) {
+	b := newOwnBench(t)
+	outside := filepath.Join(t.TempDir(), "outside")
+	if err := os.WriteFile(outside, []byte("mine"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b.put(map[string]string{"a": "1\n", "d/e": "1\n"})
+	t.Setenv("OUTSIDE", outside)
+	_, v := b.run(coders, map[string]any{"items": []any{
+		`mkdir .git .wf; echo evil > .git/config; echo evil > .wf/x; mkfifo pipe; rm a; ln -s "$OUTSIDE" a`,
+		`rm -r d; ln -s "$(dirname "$OUTSIDE")" d; mkdir closed; echo x > closed/x; chmod 0 closed`,
+		`mkdir -p .GIT; echo evil > .GIT/hook; printf 'a\377b' | xargs touch`}})
+	b.done(v)
+	if got, err := os.ReadFile(outside); err != nil || string(got) != "mine" {
+		t.Errorf("%q, %v", got, err)
+	}
+	if to, err := os.Readlink(filepath.Join(b.dir, "a")); err != nil || to != outside {
+		t.Errorf("%q, %v", to, err)
+	}
+	for _, name := range []string{".git", ".GIT", "pipe", "a\xffb", ".wf/x"} {
+		if _, err := os.Lstat(filepath.Join(b.dir, name)); err == nil {
+			t.Errorf("%q came into the workspace", name)
+		}
+	}
+	if left := b.copies(); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+	b.sound(v.ID)
+}
+
+// A process that is killed at any time leaves nothing half-done: the run goes on to the same end.
+func TestC04KillsAtEachStage(t *testing.T) {
+	if dir := os.Getenv("WF_TEST_DRIVE"); dir != "" {
+		b := &bench{t: t, dir: dir}
+		b.open()
+		b.e.Copies = os.Getenv("WF_TEST_COPIES")
+		if _, err := b.e.Drive(context.Background(), protocol.RunID(os.Getenv("WF_TEST_RUN")), engine.DriveOptions{By: "test"}); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	b := newOwnBench(t)
+	main := map[string]string{}
+	for i := range 300 {
+		main[fmt.Sprintf("d%d/f%d", i%7, i)] = fmt.Sprintf("%d\ntwo\nthree\nfour\nfive\n", i)
+	}
+	main["alone"] = "x"
+	b.put(main)
+	p := b.load(coders)
+	// A visit that begins again finds what it has made: what it does can be done twice.
+	raw, err := p.Inputs(map[string]any{"items": []any{"sed -i s/two/zwei/ d*/f*", "sed -i s/four/vier/ d*/f*; rm -f alone", "for i in $(seq 40); do echo $i > d1/n$i; done"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, _, err := b.e.Begin(context.Background(), engine.Launch{Program: p, Source: []byte(coders), Inputs: raw, Workspace: b.dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := func(dir, pattern string) func() bool {
+		return func() bool {
+			all, err := filepath.Glob(filepath.Join(dir, pattern))
+			return err == nil && len(all) > 0
+		}
+	}
+	stages := []func() bool{
+		found(b.e.Copies, "*/*/files"),      // the first copy has begun
+		found(b.e.Copies, "*/*/files/d1/*"), // its files come
+		found(b.e.Copies, "*/*/ready"),      // it is whole
+		func() bool { all, _ := filepath.Glob(filepath.Join(b.e.Copies, "*/*/ready")); return len(all) == 3 },
+		found(b.dir, "d*/.wf-new-*"), // files of the merge are written
+		found(b.dir, "d*/.wf-old-*"), // they change places
+		found(b.dir, "d1/n40"),       // all are there
+	}
+	kills := 0
+	for i := 0; i <= len(stages); i++ {
+		cmd := exec.Command(os.Args[0], "-test.run=^TestC04KillsAtEachStage$")
+		cmd.Env = append(os.Environ(), "WF_TEST_DRIVE="+b.dir, "WF_TEST_COPIES="+b.e.Copies, "WF_TEST_RUN="+string(id))
+		var out strings.Builder
+		cmd.Stdout, cmd.Stderr = &out, &out
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan error, 1)
+		go func() { ended <- cmd.Wait() }()
+		for over := false; !over; {
+			select {
+			case err := <-ended:
+				if over = true; err != nil {
+					t.Fatalf("%v\n%s", err, out.String())
+				}
+			case <-time.After(100 * time.Microsecond):
+				if i < len(stages) && stages[i]() {
+					if err := cmd.Process.Kill(); err != nil {
+						t.Fatal(err)
+					}
+					<-ended
+					over, kills = true, kills+1
+				}
+			}
+		}
+	}
+	v := b.view(id)
+	b.done(v)
+	if got := b.merged(v, "merge#1"); got.Status != "ok" {
+		t.Errorf("%+v", got)
+	}
+	want := map[string]string{}
+	for name, text := range main {
+		want[name] = strings.NewReplacer("two", "zwei", "four", "vier").Replace(text)
+	}
+	delete(want, "alone")
+	for i := 1; i <= 40; i++ {
+		want[fmt.Sprintf("d1/n%d", i)] = fmt.Sprintf("%d\n", i)
+	}
+	if d := cmp.Diff(want, b.tree()); d != "" {
+		t.Error(d)
+	}
+	t.Logf("%d kills", kills)
+	if kills < 3 {
+		t.Errorf("the process was killed %d times", kills)
+	}
+	if left := b.copies(); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+	b.sound(id)
 }

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -135,6 +136,15 @@ func DropOwnCopy(root string, run protocol.RunID, key string) error {
 		return err
 	}
 	return nil
+}
+
+// DropOwnCopies removes those of all visits of a run that no process works in.
+func DropOwnCopies(root string, run protocol.RunID) error {
+	locks, err := filepath.Glob(filepath.Join(root, string(run), "*.lock"))
+	for _, lock := range locks {
+		err = errors.Join(err, DropOwnCopy(root, run, strings.TrimSuffix(filepath.Base(lock), ".lock")))
+	}
+	return err
 }
 
 // removeOwn removes a directory, also what commands have closed in it. The mark goes first.
