@@ -157,7 +157,7 @@ func itemOf(r *protocol.StepRecord) int {
 // dropCopy removes the copy of a visit of which all is recorded.
 func (e *Engine) dropCopy(run protocol.RunID, rec *protocol.StepRecord) {
 	key := rules.StepKey(run, &protocol.StepStarted{Start: rec.Start, Parents: rec.Parents, Role: rec.Role, Edge: rec.Edge, Item: rec.Item})
-	if err := roles.DropOwnCopy(e.Copies, run, key); err != nil {
+	if err := roles.DropOwnCopy(e.Copies, run, copyName(key)); err != nil {
 		e.warn(fmt.Errorf("the copy of the workspace of a visit of %s was not removed: %w", rec.Role, err))
 	}
 }

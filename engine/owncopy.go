@@ -98,7 +98,7 @@ func (e *Engine) enterOwn(ctx context.Context, x *assignment, emit roles.Emit) (
 	if e.Copies == "" {
 		return nil, fmt.Errorf("%s: there is no directory for copies of the workspace: %w", turn.Step, protocol.ErrInvalid)
 	}
-	o, mark, err := roles.OpenOwnCopy(e.Copies, turn.Run, turn.Key)
+	o, mark, err := roles.OpenOwnCopy(e.Copies, turn.Run, copyName(turn.Key))
 	if err != nil {
 		return nil, fmt.Errorf("own copy of the workspace of %s: %w", turn.Step, err)
 	}
@@ -120,13 +120,16 @@ func (e *Engine) enterOwn(ctx context.Context, x *assignment, emit roles.Emit) (
 			return nil, copyFailure(turn, err)
 		}
 	}
-	turn.Workspace = o.Files()
+	turn.Workspace, turn.Private = o.Files(), o.Private()
 	if turn.Env = maps.Clone(turn.Env); turn.Env == nil {
 		turn.Env = map[string]string{}
 	}
 	turn.Env["GIT_CEILING_DIRECTORIES"] = filepath.Dir(o.Files())
 	return func() { _ = o.Close() }, nil // nothing was written to the lock
 }
+
+// copyName is how the copy of a visit is called, by its key: paths of sockets below it may have 107 bytes.
+func copyName(key string) string { return key[:16] }
 
 // copyFailure is a failure of the visit where the copy is too large; other errors are of this machine.
 func copyFailure(turn *protocol.Turn, err error) error {

@@ -19,6 +19,7 @@ import (
 // An OwnCopy is the place of a copy of a workspace that one visit has for itself:
 //
 //	ROOT/RUN/KEY/files   what the visit sees as its workspace
+//	ROOT/RUN/KEY/own     what confined commands keep beside it: HOME, TMPDIR, caches
 //	ROOT/RUN/KEY/ready   written last: the copy is whole, and what is in it is what the visit made of it
 //	ROOT/RUN/KEY.lock    held while a process works in it; its time is when it was last used
 //
@@ -33,6 +34,7 @@ type OwnCopy struct {
 const (
 	ownFiles = "files"
 	ownReady = "ready"
+	ownOwn   = "own"
 )
 
 // OpenOwnCopy opens the place of a visit and keeps other processes out of it until Close. ready is what Ready was called with, ""
@@ -95,6 +97,9 @@ func lockOwn(dir string, flags int) (*os.File, error) {
 
 // Files is the directory that the visit sees as its workspace.
 func (o *OwnCopy) Files() string { return filepath.Join(o.dir, ownFiles) }
+
+// Private is where confined commands keep what is theirs.
+func (o *OwnCopy) Private() string { return filepath.Join(o.dir, ownOwn) }
 
 // Empty makes the directory empty.
 func (o *OwnCopy) Empty() error {

@@ -70,6 +70,7 @@ type Tool struct {
 type Workspace struct {
 	Dir     string         // absolute
 	Root    string         // what commands may write, absolute; "" is Dir, which lies in it
+	Private string         // as Turn.Private
 	Sandbox string         // sandbox.Off runs commands unconfined
 	Network bool           // lets commands use the network
 	Hosts   []string       // endpoints that they reach without Network

@@ -54,7 +54,7 @@ func (w walls) bare(c roles.Command) bool {
 
 func policyOf(c roles.Command, grants sandbox.Grants) sandbox.Policy {
 	grants.Read = append(slices.Clip(grants.Read), c.Turn)
-	return sandbox.Policy{Workspace: c.Workspace, Dir: c.Dir, Network: c.Network, Hosts: c.Hosts, Met: c.Hit, Appeared: c.Appeared, Environ: c.Env, Stdin: c.Stdin,
+	return sandbox.Policy{Workspace: c.Workspace, Private: c.Private, Dir: c.Dir, Network: c.Network, Hosts: c.Hosts, Met: c.Hit, Appeared: c.Appeared, Environ: c.Env, Stdin: c.Stdin,
 		Grants: grants, Grace: c.Grace}
 }
 
