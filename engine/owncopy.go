@@ -162,7 +162,7 @@ func (e *Engine) makeCopy(ctx context.Context, x *assignment, o *roles.OwnCopy, 
 	if err != nil {
 		return err
 	}
-	copied, err := workspace.Copy(ctx, x.turn.Workspace, o.Files(), workspace.Copying{Choose: choose, Max: cmp.Or(spec.MaxCopy, protocol.OwnCopyMax)})
+	copied, err := workspace.Copy(ctx, x.turn.Workspace, o.Files(), workspace.Copying{Choose: choose, Max: cmp.Or(spec.MaxCopy, protocol.OwnCopyMax), Without: e.Copies})
 	if err != nil {
 		return err
 	}

@@ -17,6 +17,8 @@ import (
 type Copying struct {
 	Choose tree.Chooser
 	Max    int64 // bytes, of the files whose blocks the file system cannot share
+	// Without is a directory that is left out, wherever it lies: the one in which copies are made. "" leaves out none.
+	Without string
 }
 
 // Copied is what Copy has made.
@@ -55,6 +57,11 @@ func Copy(ctx context.Context, from, to string, c Copying) (out Copied, err erro
 	}
 	defer unix.Close(target)
 	x := &copier{Copying: c, taker: taker{ctx: ctx}, shares: true}
+	if c.Without != "" {
+		if err := unix.Stat(c.Without, &x.without); err != nil {
+			return out, fmt.Errorf("workspace: %w", err)
+		}
+	}
 	if err := x.dir(source, -1, "", c.Choose, 1); err != nil {
 		return out, err
 	}
@@ -69,6 +76,7 @@ type copier struct {
 	taker
 	all, done Copied
 	shares    bool // the file system shares blocks, as far as is known
+	without   unix.Stat_t
 }
 
 // dir copies a directory into another; to is −1 to count alone.
@@ -112,7 +120,10 @@ func (x *copier) entry(from, to int, name, path string, spot tree.Chooser, depth
 	kind := s.Mode & unix.S_IFMT
 	switch {
 	case kind == unix.S_IFDIR:
-		err = x.below(from, to, name, path, spot, depth)
+		if err = x.below(from, to, name, path, spot, depth); gone(err) {
+			err = nil
+		}
+		return err
 	case kind != unix.S_IFREG && kind != unix.S_IFLNK, !spot.Takes(name):
 		return nil
 	case to < 0:
@@ -129,10 +140,8 @@ func (x *copier) entry(from, to int, name, path string, spot tree.Chooser, depth
 	if gone(err) {
 		return nil
 	}
-	if err != nil && !errors.Is(err, context.Canceled) {
-		if _, known := errors.AsType[*CopyError](err); !known {
-			err = fmt.Errorf("%s: %w", path, err)
-		}
+	if _, known := errors.AsType[*CopyError](err); err != nil && !known {
+		err = fmt.Errorf("%s: %w", path, err)
 	}
 	return err
 }
@@ -165,21 +174,24 @@ func (x *copier) below(from, to int, name, path string, spot tree.Chooser, depth
 		return ofSource(err)
 	}
 	defer unix.Close(fd)
+	var s unix.Stat_t
+	if err := unix.Fstat(fd, &s); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	if x.Without != "" && inodeOf(&s) == inodeOf(&x.without) {
+		return nil
+	}
 	made := -1
 	if to >= 0 {
 		if err := unix.Mkdirat(to, name, 0o700); err != nil {
-			return err
+			return fmt.Errorf("%s: %w", path, err)
 		}
 		if made, err = at.Open(to, name, unix.O_DIRECTORY); err != nil {
-			return err
+			return fmt.Errorf("%s: %w", path, err)
 		}
 		defer unix.Close(made)
 	}
 	if err := x.dir(fd, made, path, inner, depth+1); err != nil || to < 0 {
-		return err
-	}
-	var s unix.Stat_t
-	if err := unix.Fstat(fd, &s); err != nil {
 		return err
 	}
 	return unix.Fchmod(made, uint32(s.Mode)&0o777|0o700)

@@ -51,6 +51,15 @@ func TestC04ACopyIsAsTheOriginal(t *testing.T) {
 	if err != nil || got.Files != 7 || got.Bytes+got.Shared != 1+2+9+12+1 {
 		t.Errorf("%+v, %v", got, err)
 	}
+	within := filepath.Join(from, "d/copies/to")
+	if err := os.MkdirAll(within, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	put(t, from, "d/copies/other", "left out")
+	again, err := workspace.Copy(context.Background(), from, within, workspace.Copying{Choose: allOf(t, from, "modules"), Max: 1 << 20, Without: filepath.Dir(within)})
+	if again != got || err != nil {
+		t.Errorf("into a directory within it: %+v, %v", again, err)
+	}
 	var has []string
 	err = filepath.WalkDir(to, func(path string, e os.DirEntry, err error) error {
 		if err == nil && !e.IsDir() {

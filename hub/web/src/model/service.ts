@@ -10,7 +10,7 @@ export interface Accepted {
 }
 
 /** What a role does. */
-export type Action = "prompt" | "run" | "ask" | "workflow" | "wait" | "set";
+export type Action = "prompt" | "run" | "ask" | "workflow" | "wait" | "set" | "merge";
 
 /** A process that drives runs. */
 export interface Agent {
