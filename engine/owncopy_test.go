@@ -3,6 +3,7 @@ package engine_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -17,7 +18,9 @@ import (
 
 	"wf/api"
 	"wf/engine"
+	"wf/engine/rules"
 	"wf/protocol"
+	"wf/roles"
 )
 
 // coders is a workflow of three visits side by side, each in its own copy; what they do is the input.
@@ -397,4 +400,84 @@ func TestC04KillsAtEachStage(t *testing.T) {
 		t.Errorf("left: %v", left)
 	}
 	b.sound(id)
+}
+
+// An agent goes on where it was cut off, in the copy that it worked in; where that is gone the run says so.
+func TestC04AnAgentGoesOnInItsCopyOrNotAtAll(t *testing.T) {
+	for gone, want := range map[bool]string{false: "two", true: ""} {
+		b := newOwnBench(t)
+		b.put(map[string]string{"a": "one"})
+		ctx, cancel := context.WithCancel(context.Background())
+		b.e.Performers[protocol.ActPrompt] = performerFunc(func(ctx context.Context, turn protocol.Turn, emit roles.Emit) (protocol.Conclusion, error) {
+			if len(turn.Transcript) > 0 && slices.ContainsFunc(turn.Transcript, func(x protocol.Entry) bool { return x.Type == protocol.EvToolCall }) {
+				text, err := os.ReadFile(filepath.Join(turn.Workspace, "a"))
+				out := string(text)
+				return protocol.Conclusion{Text: &out}, err
+			}
+			if err := emit(ctx, protocol.ToolCall{Call: "1", Name: "write_file"}); err != nil {
+				return protocol.Conclusion{}, err
+			}
+			if err := os.WriteFile(filepath.Join(turn.Workspace, "a"), []byte("two"), 0o644); err != nil {
+				return protocol.Conclusion{}, err
+			}
+			cancel()
+			<-ctx.Done()
+			return protocol.Conclusion{}, ctx.Err()
+		})
+		yaml := `
+wf: 1
+name: agent
+limits: {cost_usd: 1, duration: 1h}
+roles:
+  coder: {prompt: You code., tools: [write_file], model: a/b, workspace: own}
+  merge: {merge: {of: coder}}
+edges: [{from: START, to: coder}, {from: coder, to: merge}, {from: merge, to: END}]
+`
+		p := b.load(yaml)
+		if got := rules.SemanticsOf(p.Workflow); got != 4 {
+			t.Errorf("it pins semantics %d", got)
+		}
+		id, _, err := b.e.Begin(ctx, engine.Launch{Program: p, Source: []byte(yaml), Inputs: protocol.JSON("{}"), Workspace: b.dir})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := b.e.Drive(ctx, id, engine.DriveOptions{By: "test"}); !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+		if gone {
+			if err := os.RemoveAll(b.e.Copies); err != nil {
+				t.Fatal(err)
+			}
+		}
+		v := b.drive(id)
+		if want == "" {
+			if v.Status != protocol.Suspended || !strings.Contains(v.Reason, "is gone") {
+				t.Errorf("%s: %s", v.Status, v.Reason)
+			}
+			continue
+		}
+		b.done(v)
+		if got := b.tree()["a"]; got != want {
+			t.Errorf("the workspace has %q", got)
+		}
+	}
+}
+
+// What is told of conflicts is bounded, by their number and by their lines.
+func TestC04ConflictsAreToldUpToABound(t *testing.T) {
+	b := newOwnBench(t)
+	files := map[string]string{}
+	for i := range 1003 {
+		files[fmt.Sprintf("f%04d", i)] = "one\n"
+	}
+	b.put(files)
+	_, v := b.run(coders, map[string]any{"items": []any{"for f in f*; do echo x > $f; done", `for f in f*; do printf '%0200d\n' 1 > $f; done`}})
+	got := b.merged(v, "merge#1")
+	lines := 0
+	for _, c := range got.Conflicts {
+		lines += len(c.Lines)
+	}
+	if len(got.Conflicts) != 1000 || got.More != 3 || lines > 64<<10 || lines < 60<<10 {
+		t.Errorf("%d conflicts and %d more, with %d bytes of lines", len(got.Conflicts), got.More, lines)
+	}
 }
