@@ -99,10 +99,12 @@ var written = map[string]any{
 	"Concurrency": protocol.Concurrency{},
 	"Artifacts":   protocol.Artifacts{},
 	"OwnFiles":    protocol.OwnFiles{}, "OwnWorkspace": protocol.OwnWorkspace{}, "Merge": protocol.Merge{},
-	"Group": protocol.Group{},
-	"Slot":  protocol.Slot{},
-	"Use":   protocol.Use{},
-	"Claim": protocol.Claim{},
+	"Group":     protocol.Group{},
+	"Workspace": protocol.Workspace{},
+	"FilesKept": protocol.FilesKept{},
+	"Slot":      protocol.Slot{},
+	"Use":       protocol.Use{},
+	"Claim":     protocol.Claim{},
 }
 
 // Whatever is written, with all fields set and with none, has the fields of docs/format.md, all

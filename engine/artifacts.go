@@ -21,6 +21,7 @@ type artifacts struct {
 	root    protocol.Link
 	blocks  []cas.Block // that are not stored yet
 	release func()      // of what keeps collections away; nil where nothing is stored yet
+	child   bool        // they are of a sub-workflow, and no part of the record
 }
 
 // letGo gives up what was stored.
@@ -57,13 +58,20 @@ const (
 func (e *Engine) takeArtifacts(ctx context.Context, turn *protocol.Turn, end *outcome) {
 	spec := turn.Role.Artifacts
 	failed, over := e.failedForGood(turn, end)
-	if spec == nil || end.err != nil && !over || ctx.Err() != nil {
+	if end.err != nil && !over || ctx.Err() != nil {
+		return
+	}
+	if turn.Role.Action == protocol.ActWorkflow {
+		e.takeOfChild(ctx, turn, end)
+		return
+	}
+	if !turn.Role.Keeps() {
 		return
 	}
 	keep := newKeeper(ctx, e)
 	root, err := keep.take(turn, spec)
 	if err == nil {
-		end.artifacts = artifacts{root, keep.blocks, keep.release}
+		end.artifacts = artifacts{root: root, blocks: keep.blocks, release: keep.release}
 		return
 	}
 	end.artifacts = artifacts{release: keep.release}
@@ -132,6 +140,21 @@ func (k *keeper) take(turn *protocol.Turn, spec *protocol.Artifacts) (protocol.L
 	return root, err
 }
 
+// hold keeps collections away from now on.
+func (k *keeper) hold() (err error) {
+	if k.release == nil {
+		k.release, err = k.e.Store.Hold(k.ctx)
+	}
+	return err
+}
+
+// letGo lets collections run again.
+func (k *keeper) letGo() {
+	if k.release != nil {
+		k.release()
+	}
+}
+
 func (k *keeper) put(b tree.Block) error {
 	if _, ok := k.seen[b.Link]; ok {
 		return nil
@@ -148,10 +171,8 @@ func (k *keeper) put(b tree.Block) error {
 
 // flush stores what there is. Nothing leads to it yet, so no collection may run from now on.
 func (k *keeper) flush() (err error) {
-	if k.release == nil {
-		if k.release, err = k.e.Store.Hold(k.ctx); err != nil {
-			return err
-		}
+	if err := k.hold(); err != nil {
+		return err
 	}
 	if err := k.e.Store.Commit(k.ctx, cas.Batch{Blocks: k.blocks}); err != nil {
 		return err

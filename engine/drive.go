@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"wf/api"
@@ -37,9 +38,10 @@ func (e *Engine) Drive(ctx context.Context, run protocol.RunID, o DriveOptions) 
 	}
 	defer unlock()
 	d := &driver{e: e, run: run, work: map[string]*worker{}, in: make(chan report), pipe: newPipe(),
-		fresh: map[protocol.Link][]byte{}, stored: o.stored, held: o.held, past: e.pasts.take(run)}
+		preparing: map[string]*preparation{}, fresh: map[protocol.Link][]byte{}, stored: o.stored, held: o.held, past: e.pasts.take(run)}
 	defer e.pasts.rest(d.past)
 	defer func() { d.pipe.close() }()
+	defer d.unprepareAll()
 	if err := d.load(ctx); err != nil {
 		return nil, err
 	}
@@ -54,6 +56,7 @@ func (e *Engine) Drive(ctx context.Context, run protocol.RunID, o DriveOptions) 
 	}
 	defer d.drove()
 	defer d.tellHold(nil)
+	defer d.untrack()
 	if err = d.drive(ctx, o); err != nil {
 		d.abandon(err)
 		if err != ctx.Err() {
@@ -72,12 +75,16 @@ func (e *Engine) Drive(ctx context.Context, run protocol.RunID, o DriveOptions) 
 
 // driver owns a run while it is driven; all its fields belong to the goroutine of Drive.
 type driver struct {
-	e     *Engine
-	run   protocol.RunID
-	j     *cas.Journal
-	s     *rules.State
-	from  *drivenRecords     // what s reads
-	work  map[string]*worker // visits that have begun, by step
+	e    *Engine
+	run  protocol.RunID
+	j    *cas.Journal
+	s    *rules.State
+	from *drivenRecords     // what s reads
+	work map[string]*worker // visits that have begun, by step
+
+	preparing map[string]*preparation // those of them that go on beside the run, by step
+	prepares  sync.WaitGroup
+
 	in    chan report
 	ready []report     // how visits ended that were performed in place
 	soon  []chan error // of reports that are answered once all that waits is noted
@@ -100,10 +107,11 @@ type driver struct {
 	unready      error         // a visit that cannot begin: what it needs is not there
 	stored       func([]protocol.Entry, []cas.Draft)
 	held         func(*protocol.Held)
-	allHeld      bool                     // as it was told to held
-	agents       bool                     // the run has an agent: its commands are confined
-	changes      uint64                   // commit counter of the store when the journal was last looked at
-	groups       groups                   // in which the run and its visits are
+	allHeld      bool   // as it was told to held
+	agents       bool   // the run has an agent: its commands are confined
+	changes      uint64 // commit counter of the store when the journal was last looked at
+	groups       groups // in which the run and its visits are
+	tracker      *tracker
 	cleared      bool                     // nothing that the run had begun goes on, so that its always roles may
 	left         error                    // why that does not hold of a sub-workflow
 	fans         map[protocol.StepID]*fan // of visits with own copies of the workspace, by the step without its item
@@ -116,6 +124,8 @@ type report struct {
 	reply chan error // for data; nil if no sender waits
 	soon  bool       // the reply tells that the data has its place, not that it is durable
 	end   *outcome
+
+	prepared *preparation // in the place of data: it is done
 }
 
 // replyTo sends to a channel that has room; nil for none.
@@ -175,7 +185,11 @@ func (d *driver) drive(ctx context.Context, o DriveOptions) error {
 	if facts, err = d.admission(ctx, facts); err != nil || d.s.Status().Final() {
 		return err
 	}
-	if err := d.advance(ctx, facts, nil); err != nil {
+	tracked, err := d.tracking(ctx)
+	if err != nil {
+		return err
+	}
+	if err := d.advance(ctx, append(facts, tracked...), nil); err != nil {
 		return err
 	}
 	for {
@@ -389,6 +403,7 @@ func (d *driver) note(ctx context.Context, r report) error {
 	}
 	w := d.work[r.step]
 	delete(d.work, r.step)
+	d.unprepare(r.step)
 	w.stop(nil)
 	if over || d.over && r.end.err != nil {
 		r.end.letGo()
@@ -399,6 +414,9 @@ func (d *driver) note(ctx context.Context, r report) error {
 		r.end.letGo()
 		return err
 	}
+	if r.end.files != nil && len(facts) > 0 {
+		facts = append([]cas.Draft{{Step: r.step, Data: *r.end.files}}, facts...)
+	}
 	if name := d.groups.uses[r.step]; name != "" && errors.Is(r.end.err, protocol.ErrWaiting) && len(facts) == 0 {
 		facts = []cas.Draft{{Step: r.step, Data: protocol.GroupLeft{Group: name}}}
 	}
@@ -407,6 +425,10 @@ func (d *driver) note(ctx context.Context, r report) error {
 
 // heard turns what a worker emitted into drafts; live output goes to the watcher.
 func (d *driver) heard(r report) (facts []cas.Draft, blocks []cas.Block, err error) {
+	if r.prepared != nil {
+		d.unprepare(r.step)
+		return d.prepared(r.step, r.prepared)
+	}
 	for _, x := range r.data {
 		if delta, ok := x.(protocol.Delta); ok {
 			d.say(api.Update{Run: d.run, Step: r.step, Data: delta})

@@ -64,7 +64,11 @@ type Engine struct {
 	// repository; "" refuses such visits.
 	Copies string
 
+	// Seen keeps what was seen of workspaces between processes; nil keeps it in memory alone.
+	Seen SeenFiles
+
 	lib   library
+	areas areas
 	pasts pasts
 
 	unknownOrigin sync.Once // Foreign has warned

@@ -14,7 +14,7 @@ import (
 
 // merging performs merge roles: what visits changed in own copies of the workspace comes into the workspace.
 //
-//	visits of `of` that went well ─► tree.Merge ─► stored ─► Restore ─► {status, base, tree, conflicts}
+//	visits of `of` that went well ─► tree.ThreeWay ─► stored ─► Restore ─► {status, base, tree, conflicts}
 //
 // It can be repeated at any point: the merged tree follows from the records alone, and Restore goes on with what a process that
 // was killed has begun.
@@ -51,7 +51,7 @@ func (m merging) Perform(ctx context.Context, turn protocol.Turn, _ roles.Emit) 
 	keep := newKeeper(ctx, m.e)
 	defer func() { m.end.release = keep.release }()
 	files := protocol.OwnFiles{Base: items[0].Own.Base}
-	root, conflicts, err := tree.Merge(keep.read, keep.put, files.Base, sides)
+	root, conflicts, err := tree.ThreeWay(keep.read, keep.put, files.Base, sides)
 	if err == nil {
 		err = keep.flush() // before the workspace changes: what is in it can be told from then on
 	}

@@ -8,7 +8,6 @@ import (
 	"io"
 	"maps"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -184,14 +183,16 @@ func (e *Engine) makeCopy(ctx context.Context, x *assignment, o *roles.OwnCopy, 
 	if err := emit(ctx, made); err != nil {
 		return err
 	}
-	f.base, own.base = cmp.Or(f.base, made.Base), made.Base
+	if first {
+		f.base, own.base = made.Base, made.Base
+	}
 	return o.Ready(made.Base.String())
 }
 
 // bring makes a copy of the workspace, which may have changed since the first copy was made, have the files of a tree.
 func (e *Engine) bring(ctx context.Context, turn *protocol.Turn, dir string, base, goal protocol.Link) error {
 	read := tree.Read(e.reader(ctx))
-	ignore, err := rulesIn(read, base)
+	ignore, err := ignoreOf(read, base)
 	if err != nil {
 		return err
 	}
@@ -256,25 +257,10 @@ func (e *Engine) treeOf(ctx context.Context, turn *protocol.Turn, dir string, ig
 	return root, err
 }
 
-// rulesIn are the files of rules in a tree.
-func rulesIn(read tree.Read, root protocol.Link) (tree.Rules, error) {
-	texts := map[string][]byte{}
-	for it, err := range tree.Walk(read, root) {
-		if err != nil {
-			return nil, err
-		}
-		if name := path.Base(it.Path); name != ".gitignore" && name != ".wfignore" || it.Mode != tree.File && it.Mode != tree.Exec || it.Size > tree.IgnoreMax {
-			continue
-		}
-		r, err := tree.Open(read, it.Entry)
-		if err != nil {
-			return nil, err
-		}
-		if texts[it.Path], err = io.ReadAll(r); err != nil {
-			return nil, err
-		}
-	}
-	return func(path string) ([]byte, error) { return texts[path], nil }, nil
+// ignoreOf are the rules of a tree.
+func ignoreOf(read tree.Read, root protocol.Link) (tree.Rules, error) {
+	in, err := rulesIn(read, root)
+	return func(path string) ([]byte, error) { return in[path], nil }, err
 }
 
 // takeOwn takes the tree of a copy when its visit has gone well.
@@ -283,12 +269,12 @@ func (e *Engine) takeOwn(ctx context.Context, x *assignment, end *outcome) {
 		return
 	}
 	keep := newKeeper(ctx, e)
-	ignore, err := rulesIn(keep.read, x.own.base)
+	ignore, err := ignoreOf(keep.read, x.own.base)
 	var root protocol.Link
 	if err == nil {
 		root, err = e.treeOf(ctx, &x.turn, x.turn.Workspace, ignore, keep.put)
 	}
-	end.own.artifacts = artifacts{root, keep.blocks, keep.release}
+	end.own.artifacts = artifacts{root: root, blocks: keep.blocks, release: keep.release}
 	if err != nil {
 		end.err = fmt.Errorf("own copy of the workspace of %s: %w", x.turn.Step, err)
 		return

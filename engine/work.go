@@ -36,10 +36,11 @@ type outcome struct {
 	conclusion protocol.Conclusion
 	err        error
 	timedOut   bool
-	held       int64 // µs, kept back by the limits of a provider
+	held       int64 // µs, kept back by the limits of a provider, or being prepared meanwhile
 	git        *protocol.GitState
 	artifacts  artifacts
 	own        ownOutcome
+	files      *protocol.FilesAt // what it left in the workspace; nil where that is not recorded
 }
 
 // errTimeout is the cause with which an attempt is cancelled at its timeout.
@@ -154,6 +155,13 @@ func (d *driver) carryOut(ctx context.Context, x *assignment, emit roles.Emit) (
 			end.err = fmt.Errorf("performing %s: panic: %v", turn.Step, r)
 		}
 	}()
+	if x.preparing != nil {
+		from := d.e.now()
+		if end.err = d.finishPreparing(ctx, x, emit); end.err != nil {
+			return end
+		}
+		end.held = max(0, d.e.now()-from)
+	}
 	if err := d.fill(ctx, turn, &x.begun, x.since); err != nil {
 		end.err = err
 		return end
@@ -174,15 +182,30 @@ func (d *driver) carryOut(ctx context.Context, x *assignment, emit roles.Emit) (
 		m.end = &end.own
 		x.by = m
 	}
+	remove, err := d.e.layOut(ctx, turn)
+	defer remove()
+	if err != nil {
+		end.err = err
+		return end
+	}
+	var files *recording // of the workspace itself
+	if x.own == nil {
+		if files, err = d.recorded(ctx, turn, emit); err != nil {
+			end.err = err
+			return end
+		}
+	}
+	defer files.end()
 	whole := ctx
 	ctx, clock := limited(ctx, time.Duration(turn.Role.Timeout)*time.Microsecond, d.e.now)
 	defer clock.stop()
-	end.conclusion, end.err = x.by.Perform(ctx, *turn, clock.watch(emit))
-	end.held = clock.heldFor()
+	end.conclusion, end.err = x.by.Perform(ctx, *turn, clock.watch(files.watch(emit)))
+	end.held += clock.heldFor()
 	end.timedOut = end.err != nil && errors.Is(context.Cause(ctx), errTimeout)
 	if end.err == nil && turn.Role.Action.ActsOnFiles() && x.own == nil {
 		end.git = gitState(ctx, turn.Workspace)
 	}
+	end.files = files.after(whole)
 	d.e.takeArtifacts(whole, turn, end)
 	if x.own != nil {
 		d.e.takeOwn(whole, x, end)

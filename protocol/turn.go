@@ -40,6 +40,11 @@ type Turn struct {
 	File      string          // path of the definition; relative script files are found beside it
 	Sources   map[string]Link // ActWorkflow: the YAML texts of sub-workflows, by the CIDs of their definitions
 
+	// Given are the files that the visit is given of earlier ones, and Artifacts the directory in which they lie while it is
+	// performed, read-only: ROLE/PATH, of a fan-out ROLE/INDEX/PATH. "" is none.
+	Given     []Given
+	Artifacts string
+
 	History History // the conversation and its ancestors; loaded for agents and commands
 	// Transcript is the events of this visit so far, texts resolved: what a crash resumes from.
 	// Between them stand the suspended and resumed events of the run: where a process went on
@@ -58,6 +63,14 @@ type Turn struct {
 	Windows map[string]int64
 	// Allowed are the tool calls that a person allowed for the whole run: digest → the name of that person.
 	Allowed map[string]string
+}
+
+// Given are the artifacts of a role, of its nearest visit among the ancestors of another.
+type Given struct {
+	Role  string
+	Ran   bool   // there is such a visit
+	Batch bool   // it is a fan-out
+	Trees []Link // of each item, or one; a null link is one without files
 }
 
 // ItemValue is a fan-out item with its value.

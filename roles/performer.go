@@ -53,12 +53,32 @@ func IsSoon(ctx context.Context) bool { return ctx.Value(soonKey{}) != nil }
 
 type soonKey struct{}
 
+// A Writer is a Performer that knows which roles, and which of the tools that they call, may change the files of the
+// workspace; with "" the role. All do of one that is none.
+type Writer interface {
+	MayWrite(role *protocol.Role, tool string) bool
+}
+
 // A Preparer is a Performer that fixes, before the visit starts, what its record holds of
 // tools and injected text. It is called once per visit; later attempts see the recorded
 // values in Turn.History.
 type Preparer interface {
 	Prepare(ctx context.Context, turn protocol.Turn) (Preparation, error)
 }
+
+// Emitting has a Preparer that is called with it emit events of the visit that it prepares: that it is held. The visit begins
+// with the first of them, and may be shown to people from then on.
+func Emitting(ctx context.Context, emit Emit) context.Context {
+	return context.WithValue(ctx, emitKey{}, emit)
+}
+
+// EmitOf is the Emit of Emitting, nil for none.
+func EmitOf(ctx context.Context) Emit {
+	emit, _ := ctx.Value(emitKey{}).(Emit)
+	return emit
+}
+
+type emitKey struct{}
 
 // Preparation becomes the tools and inject fields of the StepRecord; "" is null.
 type Preparation struct {

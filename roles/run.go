@@ -86,7 +86,7 @@ func (r *Run) Perform(ctx context.Context, turn protocol.Turn, emit Emit) (proto
 
 	out := r.newOutput(ctx, turn, emit, secrets)
 	c := Command{Line: turn.Role.Run, Workspace: turn.Workspace, Private: turn.Private, Dir: env["PWD"], cwd: dir.Path,
-		Env: pairs(env), Turn: in.turn, Stdin: in.stdin, Stdout: out.stdout, Grace: cmp.Or(r.Grace, DefaultGrace)}
+		Env: pairs(env), Turn: in.turn, Artifacts: turn.Artifacts, Stdin: in.stdin, Stdout: out.stdout, Grace: cmp.Or(r.Grace, DefaultGrace)}
 	c.Network, c.Hosts = turn.Role.Reach()
 	var hit []string
 	c.Hit = func(text string) { hit = append(hit, text) }
@@ -141,6 +141,9 @@ func (r *Run) Perform(ctx context.Context, turn protocol.Turn, emit Emit) (proto
 	return out.conclude(turn.Role, end.code)
 }
 
+// ArtifactsVar is the environment variable that names the directory of the files that a visit is given.
+const ArtifactsVar = "WF_ARTIFACTS"
+
 // environment is what the command sees, but for the place of the turn.
 func (r *Run) environment(environ []string, secrets map[string]string, turn protocol.Turn) (map[string]string, error) {
 	env := map[string]string{}
@@ -164,6 +167,9 @@ func (r *Run) environment(environ []string, secrets map[string]string, turn prot
 	}
 	if _, declared := turn.Env["TRACEPARENT"]; !declared && turn.TraceParent != "" {
 		env["TRACEPARENT"] = turn.TraceParent
+	}
+	if turn.Artifacts != "" {
+		env[ArtifactsVar] = turn.Artifacts
 	}
 	maps.Copy(env, map[string]string{
 		"WF_RUN_ID":   string(turn.Run),

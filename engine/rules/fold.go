@@ -50,7 +50,7 @@ var moves = map[protocol.EventType]bool{protocol.EvRunStarted: true, protocol.Ev
 	protocol.EvAttemptFailed: true, protocol.EvWaiting: true, protocol.EvAnswered: true, protocol.EvApproval: true, protocol.EvMessage: true, protocol.EvReminded: true, protocol.EvEscalated: true, protocol.EvUsage: true, protocol.EvHeld: true, protocol.EvReleased: true, protocol.EvSuspended: true,
 	protocol.EvQueued: true, protocol.EvAdmitted: true, protocol.EvGroupWaiting: true, protocol.EvGroupEntered: true,
 	protocol.EvCompacted: true, protocol.EvCompactionAsked: true, protocol.EvCancelled: true, protocol.EvLimitChanged: true, protocol.EvForked: true, protocol.EvDone: true,
-	protocol.EvClosing: true, protocol.EvClosingSkipped: true, protocol.EvCancelAsked: true,
+	protocol.EvClosing: true, protocol.EvClosingSkipped: true, protocol.EvCancelAsked: true, protocol.EvFilesTracked: true,
 	protocol.EvOwnCopy: true}
 
 func (s *State) decode(e protocol.Event) (protocol.Data, error) {
@@ -62,7 +62,7 @@ func (s *State) decode(e protocol.Event) (protocol.Data, error) {
 
 // New is the state before the first event.
 func New(from Records) *State {
-	s := &State{from: from, ways: map[protocol.Way]int{}, vals: map[protocol.Link]*lang.Step{}, lists: map[*ref]*lang.Step{}}
+	s := &State{from: from, ways: map[protocol.Way]int{}, vals: map[protocol.Link]*lang.Step{}, lists: map[*ref]*lang.Step{}, filed: map[*ref]*lang.Step{}}
 	s.Nums, s.Fates, s.NextN = map[string]int{}, map[string]protocol.StepStatus{}, startNode
 	s.reindex()
 	return s
@@ -145,6 +145,9 @@ func (s *State) move(step string, seq protocol.Seq, ts int64, typ protocol.Event
 	case protocol.AdmittedTo:
 		s.leads(seq)
 		s.Queue = nil
+	case protocol.FilesTracked:
+		s.leads(seq)
+		s.Tracked = &d
 	case protocol.GroupWaiting:
 		if _, _, err := s.visitNamed(step); err != nil {
 			return err
@@ -302,7 +305,7 @@ func (s *State) stepStarted(step string, seq protocol.Seq, d protocol.StepStarte
 			s.Closing.Attempts++
 		}
 	}
-	v.Tools, v.Inject, v.last = d.Tools, d.Inject, seq
+	v.Tools, v.Inject, v.Preparing, v.last = d.Tools, d.Inject, d.Preparing, seq
 	if err := s.taken(step, d.Messages); err != nil {
 		return err
 	}
@@ -420,7 +423,7 @@ func (s *State) stepCompleted(step string, d protocol.StepCompleted) error {
 	if err != nil {
 		return err
 	}
-	v.Record, v.Status = d.Record, d.Status
+	v.Record, v.Status, v.Kept = d.Record, d.Status, d.Artifacts
 	if v.Prompt.Link.Defined() {
 		v.Prompt.S = "" // see wholePrompt
 	}

@@ -13,7 +13,7 @@ const semanticsEqualItems = 2
 // semanticsAlways is the version since which a run closes: its always roles run once its verdict stands.
 const semanticsAlways = 3
 
-// semanticsMerge is the version since which roles merge own copies of the workspace; tree.Merge is a part of it.
+// semanticsMerge is the version since which roles merge own copies of the workspace; tree.ThreeWay is a part of it.
 const semanticsMerge = 4
 
 // SemanticsOf is the version of the rules that a run of w pins: the least that has all the rules

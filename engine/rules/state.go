@@ -23,6 +23,7 @@ type State struct {
 	from  Records
 	vals  map[protocol.Link]*lang.Step // values of records, a cache
 	lists map[*ref]*lang.Step          // outputs of fan-outs, a cache
+	filed map[*ref]*lang.Step          // those with their artifacts
 }
 
 // storedState is what a snapshot holds of a State as it is.
@@ -51,6 +52,8 @@ type storedState struct {
 	InLine map[string]protocol.GroupWaiting `cbor:"in_line,omitempty"` // visits that began, and wait for a slot of the group of their role
 
 	Uncounted int64 `cbor:"uncounted,omitempty"` // µs before TS that count if the run was driven then, as the next event tells
+
+	Tracked *protocol.FilesTracked `cbor:"tracked,omitempty"` // what was said of the files of the workspace
 
 	Closing *closing `cbor:"closing,omitempty"` // once the verdict stands of a run that has always roles
 }

@@ -9,7 +9,7 @@
 // The same content has the same blocks wherever and whenever it was read: there are no times, owners or
 // paths in them, and a change within a long file or directory changes few blocks.
 //
-// Merge makes one tree of what several changed of another, by their order alone.
+// ThreeWay makes one tree of what several changed of another, by their order alone.
 //
 // # Not trusted
 //

@@ -54,6 +54,9 @@ func (w walls) bare(c roles.Command) bool {
 
 func policyOf(c roles.Command, grants sandbox.Grants) sandbox.Policy {
 	grants.Read = append(slices.Clip(grants.Read), c.Turn)
+	if c.Artifacts != "" {
+		grants.Read = append(grants.Read, c.Artifacts)
+	}
 	return sandbox.Policy{Workspace: c.Workspace, Private: c.Private, Dir: c.Dir, Network: c.Network, Hosts: c.Hosts, Met: c.Hit, Appeared: c.Appeared, Environ: c.Env, Stdin: c.Stdin,
 		Grants: grants, Grace: c.Grace}
 }
