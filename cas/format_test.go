@@ -98,12 +98,13 @@ var written = map[string]any{
 	"Appeared": protocol.Appeared{}, "Found": protocol.Found{}, "Sink": protocol.Sink{}, "CausedBy": protocol.CausedBy{}, "Webhook": protocol.Webhook{}, "Trigger": protocol.Trigger{}, "Tombstone": protocol.Tombstone{},
 	"Concurrency": protocol.Concurrency{},
 	"Artifacts":   protocol.Artifacts{},
-	"Group":       protocol.Group{},
-	"Workspace":   protocol.Workspace{},
-	"FilesKept":   protocol.FilesKept{},
-	"Slot":        protocol.Slot{},
-	"Use":         protocol.Use{},
-	"Claim":       protocol.Claim{},
+	"OwnFiles":    protocol.OwnFiles{}, "OwnWorkspace": protocol.OwnWorkspace{}, "Merge": protocol.Merge{},
+	"Group":     protocol.Group{},
+	"Workspace": protocol.Workspace{},
+	"FilesKept": protocol.FilesKept{},
+	"Slot":      protocol.Slot{},
+	"Use":       protocol.Use{},
+	"Claim":     protocol.Claim{},
 }
 
 // Whatever is written, with all fields set and with none, has the fields of docs/format.md, all

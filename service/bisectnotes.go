@@ -17,6 +17,7 @@ import (
 	"wf/engine"
 	"wf/files"
 	"wf/protocol"
+	"wf/protocol/tree"
 	"wf/roles/workspace"
 	"wf/service/compose"
 )
@@ -218,13 +219,20 @@ func (s *search) copyTo(ctx context.Context, dir string) error {
 	if err := workspace.RemoveAll(part); err != nil {
 		return err
 	}
-	err := workspace.Copy(ctx, s.Launch.Workspace, part, workspace.Copying{MaxSize: bisectMaxSize, MaxFiles: bisectMaxFiles})
-	if limit, ok := errors.AsType[*workspace.LimitError](err); ok {
-		return protocol.ErrUsage.With("name a smaller workspace with --dir, or let the runs share it with --in-place: each then finds what the others left",
-			"each run works in a copy of the workspace, and %s is too large: %s", s.Launch.Workspace, limit.What)
+	if err := os.Mkdir(part, 0o700); err != nil {
+		return err
 	}
+	all, err := tree.NewGlobs([]string{"**"})
 	if err != nil {
 		return err
+	}
+	_, err = workspace.Copy(ctx, s.Launch.Workspace, part, workspace.Copying{Choose: all.Top(), Max: bisectMaxSize, MaxFiles: bisectMaxFiles, Inward: true})
+	if limit, ok := errors.AsType[*workspace.CopyError](err); ok {
+		err = protocol.ErrUsage.With("name a smaller workspace with --dir, or let the runs share it with --in-place: each then finds what the others left",
+			"each run works in a copy of the workspace %s: %s", s.Launch.Workspace, limit)
+	}
+	if err != nil {
+		return errors.Join(err, workspace.RemoveAll(part))
 	}
 	return os.Rename(part, dir)
 }

@@ -102,6 +102,7 @@ func load(src []byte, o Options, fam *family) (*Program, []Diagnostic) {
 	l.groupRules()
 	l.artifactRules()
 	l.alwaysRules()
+	l.mergeRules()
 	l.warnings()
 	if HasErrors(l.ds) {
 		return nil, l.ds
