@@ -82,7 +82,7 @@ var records = map[string]map[string]form{
 		"item": isDict | isNull, "edge": isInt, "via": isText, "edgePrompt": isText,
 		"resumes": isLink | isNull, "tools": isLink | isNull, "inject": isLink | isNull,
 		"output": isLink | isNull, "data": isLink | isNull, "status": needed | isText, "error": isLink | isNull,
-		"artifacts": isLink | isNull,
+		"artifacts": isLink | isNull, "own": isDict | isNull,
 	},
 	protocol.KindCompaction: {
 		"start": needed | isLink, "role": needed | isText, "prior": needed | isLink, "covers": needed | isLink,

@@ -62,7 +62,7 @@ func newMeters(r *metrics.Registry, version string, price func(protocol.Usage) *
 	m.workflow = metrics.Label{Name: "workflow", In: &m.names}
 	model := metrics.Label{Name: "model", Max: mostModels}
 	codes := metrics.Label{Name: "class"}
-	action := m.class(string(protocol.ActPrompt), string(protocol.ActRun), string(protocol.ActAsk), string(protocol.ActWorkflow), string(protocol.ActWait), string(protocol.ActSet))
+	action := m.class(string(protocol.ActPrompt), string(protocol.ActRun), string(protocol.ActAsk), string(protocol.ActWorkflow), string(protocol.ActWait), string(protocol.ActSet), string(protocol.ActMerge))
 	r.Process(version)
 
 	m.started = r.Counter("wf_runs_started_total", "Runs that this process began, by workflow.", m.workflow)

@@ -145,7 +145,7 @@ type picture struct {
 // take takes the tree of the area for a run, which keeps it when take returns. The blocks come in batches, so that others
 // commit meanwhile; no collection runs until the last of them, in which the head of the run moves. It runs in locked.
 func (a *area) take(ctx context.Context, e *Engine, p *picture) (err error) {
-	keep := keeper{e: e, ctx: ctx, seen: map[protocol.Link]bool{}}
+	keep := newKeeper(ctx, e)
 	defer keep.letGo()
 	if a.kept.Defined() && a.keeper != p.run {
 		if err := keep.hold(); err != nil {

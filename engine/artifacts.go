@@ -25,18 +25,25 @@ type artifacts struct {
 }
 
 // letGo gives up what was stored.
-func (a *artifacts) letGo() {
-	if a.release != nil {
-		a.release()
+func (end *outcome) letGo() {
+	for _, a := range []artifacts{end.artifacts, end.own.artifacts} {
+		if a.release != nil {
+			a.release()
+		}
 	}
 }
 
 // landed is to be called when the record is on disk, or does not come there; nil for nothing.
-func (a *artifacts) landed() func(error) {
-	if a.release == nil {
+func (end *outcome) landed() func(error) {
+	if end.artifacts.release == nil && end.own.release == nil && end.own.recorded == nil {
 		return nil
 	}
-	return func(error) { a.release() }
+	return func(err error) {
+		end.letGo()
+		if err == nil && end.own.recorded != nil {
+			end.own.recorded()
+		}
+	}
 }
 
 // What is committed at once: a long commit has others wait.
@@ -61,7 +68,7 @@ func (e *Engine) takeArtifacts(ctx context.Context, turn *protocol.Turn, end *ou
 	if !turn.Role.Keeps() {
 		return
 	}
-	keep := keeper{e: e, ctx: ctx, seen: map[protocol.Link]bool{}}
+	keep := newKeeper(ctx, e)
 	root, err := keep.take(turn, spec)
 	if err == nil {
 		end.artifacts = artifacts{root: root, blocks: keep.blocks, release: keep.release}
@@ -96,14 +103,26 @@ func (e *Engine) failedForGood(turn *protocol.Turn, end *outcome) (failed *proto
 	return failed, !again
 }
 
-// keeper stores the blocks of artifacts.
+// keeper stores the blocks of trees.
 type keeper struct {
 	e       *Engine
 	ctx     context.Context
 	blocks  []cas.Block
-	seen    map[protocol.Link]bool // those of blocks
+	seen    map[protocol.Link][]byte // those of blocks
 	size    int
 	release func()
+}
+
+func newKeeper(ctx context.Context, e *Engine) *keeper {
+	return &keeper{e: e, ctx: ctx, seen: map[protocol.Link][]byte{}}
+}
+
+// read fetches a block that was put, or that the store has.
+func (k *keeper) read(l protocol.Link) ([]byte, error) {
+	if b, ok := k.seen[l]; ok {
+		return b, nil
+	}
+	return k.e.Store.Block(k.ctx, l)
 }
 
 func (k *keeper) take(turn *protocol.Turn, spec *protocol.Artifacts) (protocol.Link, error) {
@@ -137,7 +156,7 @@ func (k *keeper) letGo() {
 }
 
 func (k *keeper) put(b tree.Block) error {
-	if k.seen[b.Link] {
+	if _, ok := k.seen[b.Link]; ok {
 		return nil
 	}
 	if k.size+len(b.Data) > artifactBatch || len(k.blocks) == artifactBlocks {
@@ -145,7 +164,7 @@ func (k *keeper) put(b tree.Block) error {
 			return err
 		}
 	}
-	k.seen[b.Link] = true
+	k.seen[b.Link] = b.Data
 	k.blocks, k.size = append(k.blocks, cas.Block(b)), k.size+len(b.Data)
 	return nil
 }

@@ -67,6 +67,9 @@ func (e *Engine) Drive(ctx context.Context, run protocol.RunID, o DriveOptions) 
 		d.left = d.closeChildren(ctx)
 	}
 	d.leaveGroups(ctx)
+	if err == nil && d.s.Status() == protocol.Done {
+		e.dropCopies(run)
+	}
 	return d.s, errors.Join(err, d.left)
 }
 
@@ -109,8 +112,9 @@ type driver struct {
 	changes      uint64 // commit counter of the store when the journal was last looked at
 	groups       groups // in which the run and its visits are
 	tracker      *tracker
-	cleared      bool  // nothing that the run had begun goes on, so that its always roles may
-	left         error // why that does not hold of a sub-workflow
+	cleared      bool                     // nothing that the run had begun goes on, so that its always roles may
+	left         error                    // why that does not hold of a sub-workflow
+	fans         map[protocol.StepID]*fan // of visits with own copies of the workspace, by the step without its item
 }
 
 // report is what a worker has to say: something that happened, or how the visit ended.
@@ -402,12 +406,12 @@ func (d *driver) note(ctx context.Context, r report) error {
 	d.unprepare(r.step)
 	w.stop(nil)
 	if over || d.over && r.end.err != nil {
-		r.end.artifacts.letGo()
+		r.end.letGo()
 		return nil // it was stopped: done again on resume
 	}
 	facts, blocks, err := d.conclude(ctx, w, r.end)
 	if err != nil {
-		r.end.artifacts.letGo()
+		r.end.letGo()
 		return err
 	}
 	if r.end.files != nil && len(facts) > 0 {
@@ -416,7 +420,7 @@ func (d *driver) note(ctx context.Context, r report) error {
 	if name := d.groups.uses[r.step]; name != "" && errors.Is(r.end.err, protocol.ErrWaiting) && len(facts) == 0 {
 		facts = []cas.Draft{{Step: r.step, Data: protocol.GroupLeft{Group: name}}}
 	}
-	return d.add(facts, blocks, r.end.artifacts.landed())
+	return d.add(facts, blocks, r.end.landed())
 }
 
 // heard turns what a worker emitted into drafts; live output goes to the watcher.

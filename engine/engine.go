@@ -60,6 +60,10 @@ type Engine struct {
 	// the user's own.
 	Pins *cas.Pins
 
+	// Copies is the directory for the copies of the workspace that visits have for themselves, outside of every workspace and
+	// repository; "" refuses such visits.
+	Copies string
+
 	// Seen keeps what was seen of workspaces between processes; nil keeps it in memory alone.
 	Seen SeenFiles
 

@@ -90,7 +90,7 @@ func (e *Engine) lay(ctx context.Context, to string, g protocol.Given) error {
 // takeOfChild takes the files that the steps of a sub-workflow keep as those of the visit that it was performed for: of each
 // path the newest. There is nothing new but the directories in which they meet.
 func (e *Engine) takeOfChild(ctx context.Context, turn *protocol.Turn, end *outcome) {
-	keep := keeper{e: e, ctx: ctx, seen: map[protocol.Link]bool{}}
+	keep := newKeeper(ctx, e)
 	root, err := keep.ofChild(turn)
 	switch {
 	case err == nil:

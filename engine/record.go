@@ -42,6 +42,9 @@ func (d *driver) completed(w *worker, end *outcome, failed *protocol.ErrorInfo) 
 	} else {
 		rec.Artifacts = end.artifacts.root
 	}
+	if failed == nil && end.own.files != nil {
+		rec.Own, blocks = end.own.files, append(blocks, end.own.blocks...)
+	}
 	if failed != nil {
 		raw, err := protocol.CanonicalJSON(map[string]any{"code": failed.Code, "phase": failed.Phase, "message": failed.Message})
 		if err != nil {

@@ -43,7 +43,7 @@ func (e *Engine) RestoreFiles(ctx context.Context, run protocol.RunID, o Restora
 		return nil, err
 	}
 	defer unlock()
-	x := &restoring{e: e, each: o.Each, keep: keeper{e: e, ctx: ctx, seen: map[protocol.Link]bool{}}}
+	x := &restoring{e: e, each: o.Each, keep: newKeeper(ctx, e)}
 	defer x.keep.letGo()
 	if err := x.open(ctx, s.Info.Workspace); err != nil {
 		return nil, err
@@ -75,7 +75,7 @@ func (e *Engine) RestoreFiles(ctx context.Context, run protocol.RunID, o Restora
 // GoOnRestoring ends a restoring of files that a process began and did not end: it goes on, or, with back, back to what was
 // there before. A workspace without one is an error wrapping protocol.ErrNotFound.
 func (e *Engine) GoOnRestoring(ctx context.Context, dir string, back bool, each func(done, of int)) (*api.FilesRestored, error) {
-	x := &restoring{e: e, each: each, keep: keeper{e: e, ctx: ctx, seen: map[protocol.Link]bool{}}}
+	x := &restoring{e: e, each: each, keep: newKeeper(ctx, e)}
 	defer x.keep.letGo()
 	if err := x.open(ctx, dir); err != nil {
 		return nil, err
@@ -186,7 +186,7 @@ func (e *Engine) toRestore(ctx context.Context, run protocol.RunID) (s *rules.St
 type restoring struct {
 	e    *Engine
 	each func(done, of int)
-	keep keeper
+	keep *keeper
 
 	head protocol.Link // of the workspace
 	rec  protocol.FilesRestore

@@ -85,7 +85,7 @@ func (d *driver) abandon(cause error) {
 			r = <-d.in
 		}
 		if r.end != nil {
-			r.end.artifacts.letGo()
+			r.end.letGo()
 			delete(d.work, r.step)
 		} else if r.reply != nil {
 			r.reply <- cause

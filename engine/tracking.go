@@ -147,7 +147,7 @@ func (e *Engine) wantsTracking(w *protocol.Workflow) bool {
 
 // mayWrite reports whether a role, or a call of a tool of it, may change the files of the workspace.
 func (e *Engine) mayWrite(r *protocol.Role, tool string) bool {
-	if r.Action == protocol.ActRun {
+	if r.Action == protocol.ActRun || r.Action == protocol.ActMerge {
 		return true
 	}
 	if r.Action != protocol.ActPrompt {

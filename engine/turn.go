@@ -16,6 +16,7 @@ type assignment struct {
 	begun protocol.StepStarted
 	since protocol.Seq // of its first event, where there is a transcript to read; else 0
 	by    roles.Performer
+	own   *ownVisit // where the visit has a copy of the workspace for itself
 
 	preparing *preparation // of one that was held before its step_started was whole; else nil
 }
@@ -40,6 +41,15 @@ func (d *driver) assign(ctx context.Context, x *assignment, step string) error {
 	}
 	if x.turn.Role.Action.ActsOnFiles() {
 		x.turn.TraceParent = d.traceParent(ctx, step, v)
+	}
+	if m, ok := x.by.(merging); ok {
+		m.begun = v.Begun
+		x.by = m
+	}
+	if x.turn.Role.Workspace != nil {
+		if x.own, err = d.ownVisit(&v); err != nil {
+			return err
+		}
 	}
 	if v.Again {
 		x.since = v.First

@@ -39,6 +39,7 @@ type outcome struct {
 	held       int64 // µs, kept back by the limits of a provider, or being prepared meanwhile
 	git        *protocol.GitState
 	artifacts  artifacts
+	own        ownOutcome
 	files      *protocol.FilesAt // what it left in the workspace; nil where that is not recorded
 }
 
@@ -53,8 +54,11 @@ func (e *Engine) performer(a protocol.Action) (roles.Performer, error) {
 	if p := e.Performers[a]; p != nil {
 		return p, nil
 	}
-	if a == protocol.ActWorkflow {
+	switch a {
+	case protocol.ActWorkflow:
 		return subflow{e}, nil
+	case protocol.ActMerge:
+		return merging{e: e}, nil
 	}
 	return nil, fmt.Errorf("nothing performs %q roles", a)
 }
@@ -166,16 +170,30 @@ func (d *driver) carryOut(ctx context.Context, x *assignment, emit roles.Emit) (
 		end.err = &protocol.Failure{ErrorInfo: protocol.ErrorInfo{Code: "cut_off", Phase: "run", Message: "wf ended while the command ran, and a person counted it as failed"}}
 		return end
 	}
+	if x.own != nil {
+		leave, err := d.e.enterOwn(ctx, x, emit)
+		if err != nil {
+			end.err = err
+			return end
+		}
+		defer leave()
+	}
+	if m, ok := x.by.(merging); ok {
+		m.end = &end.own
+		x.by = m
+	}
 	remove, err := d.e.layOut(ctx, turn)
 	defer remove()
 	if err != nil {
 		end.err = err
 		return end
 	}
-	files, err := d.recorded(ctx, turn, emit)
-	if err != nil {
-		end.err = err
-		return end
+	var files *recording // of the workspace itself
+	if x.own == nil {
+		if files, err = d.recorded(ctx, turn, emit); err != nil {
+			end.err = err
+			return end
+		}
 	}
 	defer files.end()
 	whole := ctx
@@ -184,11 +202,14 @@ func (d *driver) carryOut(ctx context.Context, x *assignment, emit roles.Emit) (
 	end.conclusion, end.err = x.by.Perform(ctx, *turn, clock.watch(files.watch(emit)))
 	end.held += clock.heldFor()
 	end.timedOut = end.err != nil && errors.Is(context.Cause(ctx), errTimeout)
-	if end.err == nil && turn.Role.Action.ActsOnFiles() {
+	if end.err == nil && turn.Role.Action.ActsOnFiles() && x.own == nil {
 		end.git = gitState(ctx, turn.Workspace)
 	}
 	end.files = files.after(whole)
 	d.e.takeArtifacts(whole, turn, end)
+	if x.own != nil {
+		d.e.takeOwn(whole, x, end)
+	}
 	return end
 }
 

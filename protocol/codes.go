@@ -41,6 +41,7 @@ var codes = [...]Code{
 	{"run_deleted", 410, Mend, "its id stays taken; to do the same again, start it under another request id"},
 
 	{"unknown_artifact", 404, Mend, "GET /v1/runs/{id}/steps/{step}/artifacts lists what a step keeps"},
+	{"copy_gone", 409, Mend, "fork the run before the step, which then begins anew"},
 	{"file_exists", 409, Mend, "a file is there already; choose another directory, or replace it"},
 	{"future_cursor", 409, Look, "ask again with lastCid, or from 0"},
 	{"head_moved", 409, Again, "ask again"},

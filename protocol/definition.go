@@ -79,6 +79,7 @@ const (
 	ActWorkflow Action = "workflow"
 	ActWait     Action = "wait"
 	ActSet      Action = "set"
+	ActMerge    Action = "merge"
 )
 
 // ActsOnFiles reports whether it may change the files of the workspace: commands and agents do.
@@ -112,6 +113,7 @@ type Role struct {
 	With      []NamedTemplate `cbor:"with,omitempty" json:"with,omitempty"`                 // ActWorkflow: its inputs
 	Wait      *Wait           `cbor:"wait,omitempty" json:"wait,omitempty"`                 // ActWait
 	Set       []NamedTemplate `cbor:"set,omitempty" json:"set,omitempty"`                   // ActSet
+	Merge     *Merge          `cbor:"merge,omitempty" json:"merge,omitempty"`               // ActMerge
 
 	Output          string          `cbor:"output,omitempty" json:"output,omitempty"` // canonical JSON Schema of the declared fields
 	Env             []NamedTemplate `cbor:"env,omitempty" json:"env,omitempty"`
@@ -137,6 +139,7 @@ type Role struct {
 	Once            bool            `cbor:"once,omitempty" json:"once,omitempty"`
 	Concurrency     *Concurrency    `cbor:"concurrency,omitempty" json:"concurrency,omitempty"`
 	Artifacts       *Artifacts      `cbor:"artifacts,omitempty" json:"artifacts,omitempty"`
+	Workspace       *OwnWorkspace   `cbor:"workspace,omitempty" json:"workspace,omitempty"`
 	Cache           string          `cbor:"cache,omitempty" json:"cache,omitempty"` // in definitions of an earlier grammar; without an effect
 }
 
@@ -202,6 +205,32 @@ type Artifacts struct {
 	MaxSize  int64    `cbor:"max_size,omitempty" json:"max_size,omitempty"`   // bytes of a file; 0 is ArtifactSize
 	MaxTotal int64    `cbor:"max_total,omitempty" json:"max_total,omitempty"` // bytes of all files; 0 is ArtifactTotal
 	MaxFiles int      `cbor:"max_files,omitempty" json:"max_files,omitempty"` // files and links; 0 is ArtifactFiles
+}
+
+// OwnWorkspace gives each visit of a role a copy of the workspace for itself.
+type OwnWorkspace struct {
+	Own     bool     `cbor:"own" json:"own"`                               // always true
+	Carry   []string `cbor:"carry,omitempty" json:"carry,omitempty"`       // globs of ignored files that come along
+	MaxCopy int64    `cbor:"max_copy,omitempty" json:"max_copy,omitempty"` // bytes that are copied where the file system cannot share them; 0 is OwnCopyMax
+}
+
+// OwnCopyMax is OwnWorkspace.MaxCopy where the role says nothing else, OwnCopyMost what it can say. OwnFileMax is the length in
+// bytes of the longest file whose content is part of the tree of an own copy.
+const (
+	OwnCopyMax  = 500 << 20
+	OwnCopyMost = 100 << 30
+	OwnFileMax  = 100 << 20
+)
+
+// The status of what a merge role yields.
+const (
+	MergeOK       = "ok"
+	MergeConflict = "conflict"
+)
+
+// Merge is what a merge role takes over into the workspace: the own copies of the newest visits of a role.
+type Merge struct {
+	Of string `cbor:"of" json:"of"`
 }
 
 // Keeps reports whether visits of the role keep files of the workspace.

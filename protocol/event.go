@@ -65,6 +65,7 @@ const (
 	EvResumed          EventType = "resumed"
 	EvLimitReached     EventType = "limit_reached"
 	EvLimitChanged     EventType = "limit_changed"
+	EvOwnCopy          EventType = "own_copy"
 	EvCompacted        EventType = "compacted"
 	EvCompactionAsked  EventType = "compaction_asked"
 	EvModelFallback    EventType = "model_fallback"
@@ -460,6 +461,14 @@ type LimitChanged struct {
 	Limit string `cbor:"limit" json:"limit"`
 	Max   int64  `cbor:"max" json:"max"`
 	By    string `cbor:"by" json:"by"`
+}
+
+// OwnCopy says that a visit has a copy of the workspace for itself. All visits of a fan-out begin with the tree Base.
+type OwnCopy struct {
+	Base   Link  `cbor:"base" json:"base"`
+	Files  int   `cbor:"files" json:"files"`
+	Bytes  int64 `cbor:"bytes" json:"bytes"`   // that were written
+	Shared int64 `cbor:"shared" json:"shared"` // bytes of which the file system shares the blocks with the workspace
 }
 
 // ModelFallback says that another model answered.

@@ -48,6 +48,7 @@ var events = []EventSpec{
 	event[Escalated]("a question was not answered in time and is put to further people"),
 	event[Approval]("a tool call was allowed or denied"),
 	event[SandboxTier]("what confines the commands of a visit; `met` behind a command that failed as at a wall, or was refused an endpoint"),
+	event[OwnCopy]("a visit has a copy of the workspace for itself"),
 	event[SuspendedBy]("the run stops until it is resumed"),
 	event[ResumedBy]("the run goes on"),
 	event[LimitReached]("a limit of the run was reached"),

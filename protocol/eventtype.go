@@ -25,6 +25,7 @@ func (SuspendedBy) EventType() EventType     { return EvSuspended }
 func (ResumedBy) EventType() EventType       { return EvResumed }
 func (LimitReached) EventType() EventType    { return EvLimitReached }
 func (LimitChanged) EventType() EventType    { return EvLimitChanged }
+func (OwnCopy) EventType() EventType         { return EvOwnCopy }
 func (ModelFallback) EventType() EventType   { return EvModelFallback }
 func (Correction) EventType() EventType      { return EvCorrection }
 func (Compacted) EventType() EventType       { return EvCompacted }

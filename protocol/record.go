@@ -28,7 +28,7 @@ const RecordVersion = 1
 const Format = 2
 
 // Semantics is the newest version of the firing rules and expressions.
-const Semantics = 3
+const Semantics = 4
 
 // ChunkSize is the size in bytes above which a payload is stored as Chunks, and of each
 // chunk but the last.
@@ -101,6 +101,15 @@ type StepRecord struct {
 	Error      Link       `cbor:"error" json:"error"` // raw: canonical JSON ErrorInfo, or null
 	// Artifacts is the tree of the files that the role says are kept; missing where there are none.
 	Artifacts Link `cbor:"artifacts,omitempty,omitzero" json:"artifacts,omitzero"`
+	// Own is what became of the copy of the workspace that the visit had for itself, and what a merge made of those; missing where
+	// the visit worked in the workspace itself.
+	Own *OwnFiles `cbor:"own,omitempty" json:"own,omitempty"`
+}
+
+// OwnFiles are trees of a workspace that was copied.
+type OwnFiles struct {
+	Base Link `cbor:"base" json:"base"` // as it was at the fan-out
+	Tree Link `cbor:"tree" json:"tree"` // as the visit left it, or as it was merged
 }
 
 // Compaction replaces the older part of a conversation: render Summary, then the visits

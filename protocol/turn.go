@@ -36,6 +36,7 @@ type Turn struct {
 	MCP      []MCPServer       // declared by the workflow
 
 	Workspace string          // absolute; commands run in Workspace joined with Role.Dir
+	Private   string          // where confined commands keep what is theirs (HOME, TMPDIR, caches), for a Workspace that goes when the visit is recorded; "" is as for any workspace
 	File      string          // path of the definition; relative script files are found beside it
 	Sources   map[string]Link // ActWorkflow: the YAML texts of sub-workflows, by the CIDs of their definitions
 

@@ -30,6 +30,7 @@ type Command struct {
 	Line      string   // what sh -c runs
 	Workspace string   // which a confined command may write
 	Dir       string   // where it starts
+	Private   string   // as Turn.Private
 	Network   bool     // of the machine, for a confined command
 	Hosts     []string // endpoints that a confined command reaches without Network
 	Env       []string // NAME=value; of a confined command on top of what the walls let through

@@ -12,7 +12,7 @@ type Retention struct {
 	Done      Age `json:"done"` // since the run moved last; 0 is never
 	Failed    Age `json:"failed"`
 	Cancelled Age `json:"cancelled"`
-	Files     Age `json:"files"` // since the run moved last: the files of its workspace, which goes on without them; 0 is never
+	Files     Age `json:"files"`     // since the run moved last: the files of its workspace, which goes on without them; 0 is never
 	KeepLast  int `json:"keep_last"` // of each workflow so many of the newest stay, whatever their age
 	Floor     Age `json:"floor"`     // what moved since is never deleted; 0 is a day
 }

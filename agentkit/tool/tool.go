@@ -72,6 +72,7 @@ type Workspace struct {
 	Root string // what commands may write, absolute; "" is Dir, which lies in it
 	// Artifacts is a directory that may be read, by paths that begin with $WF_ARTIFACTS; "" is none.
 	Artifacts string
+	Private   string         // as Turn.Private
 	Sandbox   string         // sandbox.Off runs commands unconfined
 	Network   bool           // lets commands use the network
 	Hosts     []string       // endpoints that they reach without Network

@@ -15,7 +15,7 @@ import (
 // attend follows a run from an event on until it stops, and ends as it did. A person at the terminal is asked what
 // the run asks, unless --no-input. Where the run was moved here, it is driven by this.
 func (a *app) attend(ctx context.Context, p *target, run protocol.RunID, from protocol.Seq) error {
-	failed := a.followAndAsk(ctx, p, run, from)
+	failed := a.followAndAsk(ctx, p, run, from, a.Reporter)
 	if p.here == nil && failed != nil || errors.Is(failed, protocol.ErrRunLive) || errors.Is(failed, protocol.ErrUnknownRun) {
 		return failed
 	}
@@ -82,9 +82,9 @@ type interrupted struct {
 func (i interrupted) Unwrap() []error { return []error{i.sig, i.error} }
 
 // followAndAsk follows a run until it stops and the user does not help it on.
-func (a *app) followAndAsk(ctx context.Context, p *target, run protocol.RunID, from protocol.Seq) error {
+func (a *app) followAndAsk(ctx context.Context, p *target, run protocol.RunID, from protocol.Seq, reporter func(render.Backdrop) render.Reporter) error {
 	for {
-		if err := a.follow(ctx, p, run, from, a.Reporter); err != nil {
+		if err := a.follow(ctx, p, run, from, reporter); err != nil {
 			return err
 		}
 		if !a.interactive() || a.AsJSON() {

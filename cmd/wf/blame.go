@@ -84,7 +84,7 @@ func blame(ctx context.Context, p *target, name, run string) (*api.Blame, error)
 	} else if l, err = recordedAt(ctx, p, at); err != nil {
 		return nil, err
 	}
-	path, inside := below(l.Workspace, at)
+	path, inside := inWorkspace(l.Workspace, at)
 	if !inside {
 		path = filepath.ToSlash(filepath.Clean(name)) // as it lies in the workspace of the run
 	}
@@ -97,8 +97,8 @@ func blame(ctx context.Context, p *target, name, run string) (*api.Blame, error)
 	return query.Blame(p.read(ctx), l, path, now)
 }
 
-// below is the path of a file from a directory that it lies in.
-func below(dir, file string) (string, bool) {
+// inWorkspace is the path of a file from a directory that it lies in.
+func inWorkspace(dir, file string) (string, bool) {
 	rel, err := filepath.Rel(dir, file)
 	return filepath.ToSlash(rel), dir != "" && err == nil && filepath.IsLocal(rel)
 }
@@ -117,7 +117,7 @@ func recordedAt(ctx context.Context, p *target, file string) (*api.Looks, error)
 		if err != nil {
 			return nil, err
 		}
-		if _, inside := below(v.Info.Workspace, file); !inside {
+		if _, inside := inWorkspace(v.Info.Workspace, file); !inside {
 			continue
 		}
 		l, err := p.Looks(ctx, row.ID)

@@ -18,6 +18,7 @@ import (
 	"wf/hub/client"
 	"wf/hub/reply"
 	"wf/protocol"
+	"wf/service"
 	"wf/service/compose"
 )
 
@@ -43,7 +44,7 @@ var exits = []help.ExitStatus{
 	{Status: 2, Meaning: "wrong usage", Codes: []string{
 		protocol.ErrUsage.Code, protocol.ErrInputs.Code, protocol.ErrAnswer.Code, protocol.ErrMedia.Code, protocol.ErrUpgrade.Code, protocol.ErrUnknownRun.Code, protocol.ErrUnknownStep.Code, protocol.ErrMethod.Code, protocol.ErrNotRunning.Code, protocol.ErrRunDeleted.Code, protocol.ErrNotFinal.Code, protocol.ErrAmbiguous.Code,
 		protocol.ErrFutureCursor.Code, protocol.ErrBadCursor.Code, protocol.ErrNotWaiting.Code, protocol.ErrFinal.Code, protocol.ErrMisdirected.Code,
-		protocol.ErrInsecure.Code, daemon.ErrNone.Code, protocol.ErrMemory.Code, protocol.ErrRequestReused.Code, protocol.ErrUnknownArtifact.Code, protocol.ErrExists.Code, protocol.ErrRestoreOpen.Code,
+		protocol.ErrInsecure.Code, daemon.ErrNone.Code, protocol.ErrMemory.Code, protocol.ErrRequestReused.Code, protocol.ErrUnknownArtifact.Code, protocol.ErrExists.Code, protocol.ErrRestoreOpen.Code, service.ErrNotBisectable.Code,
 	}},
 	{Status: 3, Meaning: "invalid workflow, config or version, nothing ran", Codes: []string{
 		protocol.ErrInvalid.Code, protocol.ErrSemantics.Code, protocol.ErrPrice.Code, config.ErrConfig.Code,

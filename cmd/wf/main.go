@@ -192,6 +192,7 @@ var commands = []struct {
 	{"look", newDiff},
 	{"look", newMessages},
 	{"look", newExplain},
+	{"look", newBisect},
 	{"look", newTUI},
 	{"look", newCost},
 	{"look", newCache},

@@ -77,6 +77,9 @@ func (l *loader) alwaysRules() {
 		case protocol.ActAsk, protocol.ActWait, protocol.ActWorkflow:
 			wrong(at(string(r.Action)), fmt.Sprintf("roles.%s can wait: always roles cannot have %s", name, r.Action), "use run, set or prompt")
 		}
+		if r.Action == protocol.ActMerge || r.Workspace != nil {
+			wrong(at("merge"), fmt.Sprintf("roles.%s works with copies of the workspace: always roles cannot", name), "use a role of the graph")
+		}
 		if r.Concurrency != nil {
 			wrong(at("concurrency"), fmt.Sprintf("roles.%s can wait for its concurrency group", name), "remove concurrency: always roles run while the run holds the group of its workflow")
 		}

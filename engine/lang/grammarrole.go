@@ -28,6 +28,9 @@ func roleKeys() []key {
 		{name: "workflow", shape: str, action: true, doc: "A sub-workflow: the path of its file, relative to this one. Each visit is a run of its own; its outputs are the output of the role.", example: "workflow: child.yaml", field: "roles[].workflow"},
 		{name: "wait", shape: either(doc(text, "A duration."), wait), action: true, doc: "Waits for a time or a signal. The run is parked meanwhile; no process has to run.", example: "wait: 10m", field: "roles[].wait"},
 		{name: "set", shape: mapOf(anything), action: true, doc: "Values, computed from what happened before: name → template or any value. They are the output of the role.", example: "set: {count: 3, ready: true}", field: "roles[].set"},
+		{name: "merge", shape: object([]key{
+			{name: "of", shape: str, required: true, doc: "The role with workspace: own whose newest visits are merged: those that went well, in the order of the items.", example: "merge: {of: coder}", field: "roles[].merge.of"},
+		}, ""), action: true, doc: "Takes what visits with workspace: own have changed over into the workspace: a three-way merge against the workspace as it was when they began, of texts by lines. It is the same whichever visit ended first. Its output is status, ok or conflict; conflicts, a list of {path, kind, item, lines}; base and tree, the trees before and after. In a conflict the earlier item stays, and in the workspace what nothing has recorded.", example: "merge: {of: coder}", field: "roles[].merge"},
 		{name: "with", shape: mapOf(anything), unset: "the defaults of its inputs", doc: "Inputs of the sub-workflow: name → template or any value.", example: "workflow: child.yaml\nwith: {n: 2}", field: "roles[].with"},
 		{name: "stdin", shape: either(text, stdin), unset: "its turn as JSON, which is in the file WF_TURN in any case", doc: "What the command reads from its standard input: a text, to the byte, or a file of the workspace. It has no bound of its own, where a value of env cannot be longer than 128 KiB.", example: "run: jq .name\nstdin: \"${{ inputs.package }}\"", field: "roles[].stdin"},
 		{name: "choices", shape: either(listOf(choice), text), unset: "any text is an answer", doc: "Answers to pick from: a list, or an expression that gives one, such as ${{ output.choices }}.", example: "ask: Publish this?\nchoices: [{label: Publish it, value: publish}, drop]", field: "roles[].choices roles[].choices_of"},
@@ -97,8 +100,17 @@ func commonKeys() []key {
 		{name: "network", shape: networkShape(), unset: "no network for confined commands", doc: networkDoc, example: "network: [packages, \"api.example.com:443\"]", field: "roles[].network roles[].network_hosts"},
 		{name: "env", shape: mapOf(text), unset: "none", doc: "Environment variables of commands and tools: name → template. ${{ secrets.NAME }} passes a secret, and can stand here alone.", example: "env: {PACKAGE: \"${{ inputs.package }}\"}", field: "roles[].env"},
 		{name: "artifacts", shape: artifactsShape(), unset: "no files are kept", doc: "Files of the workspace that are kept with the run when a visit has ended, whether it went well or failed for good; wf artifact lists and fetches them. A list of globs relative to the workspace, or the details: * stands for any characters but slashes, ** for any directories, and ! leaves out what a glob before it chose; a directory that fits is taken with all below it. Links are kept as links and never followed, and .git and .wf are left out. A file that holds a declared secret, or what has the shape of one, is listed and not kept. A visit with more than the limits fails with the code artifacts_limit.", example: "run: make dist\nartifacts: [dist/**, report.html, \"!dist/**/*.map\"]", field: "roles[].artifacts"},
+		{name: "workspace", shape: ownShape(), unset: "the workspace of the run", doc: "own gives each visit a copy of the workspace for itself, so that visits side by side do not meet: without .git, .wf and ignored files, in a directory that no other visit sees. A role with merge takes over what they have changed. All visits of a fan-out begin with the same files.", example: "run: make test\nworkspace: own", field: "roles[].workspace"},
 		{name: "dir", shape: str, unset: "the workspace", doc: "Working directory, relative to the workspace. It must lie within it.", example: "dir: services/api", field: "roles[].dir"},
 	}
+}
+
+func ownShape() *shape {
+	return either(enum("own"), object([]key{
+		{name: "own", shape: yesNo, required: true, doc: "Whether each visit has a copy of the workspace for itself.", example: "run: npm test\nworkspace: {own: true, carry: [node_modules]}", field: "roles[].workspace.own"},
+		{name: "carry", shape: oneOrMany(str), unset: "none", doc: "Globs of ignored files that come along, such as node_modules; what is changed in them is not merged.", example: "run: npm test\nworkspace: {own: true, carry: [node_modules]}", field: "roles[].workspace.carry"},
+		{name: "max_copy", shape: size, def: "500MB", doc: "Bytes that one copy may have where the file system cannot share the blocks of files, at most 100GB. A visit that needs more fails with the code copy_limit.", example: "run: make test\nworkspace: {own: true, max_copy: 2GB}", field: "roles[].workspace.max_copy"},
+	}, ""))
 }
 
 func artifactsShape() *shape {

@@ -105,6 +105,12 @@ var beside = map[string]struct{ actions, proof string }{
 	"wait.until":           {"", "TestWaitTellsWhenItIsDue"},
 	"wait.signal":          {"", "TestWaitEnds"},
 	"set":                  {"set", "TestSetConcludesWithItsValues"},
+	"merge":                {"merge", "TestC04CodersSideBySideAreMerged"},
+	"merge.of":             {"", "TestC04CodersSideBySideAreMerged"},
+	"workspace":            {"prompt run workflow", "TestC04CodersSideBySideAreMerged"},
+	"workspace.own":        {"", "TestC04WhatACopyBrings"},
+	"workspace.carry":      {"", "TestC04WhatACopyBrings"},
+	"workspace.max_copy":   {"", "TestC04ACopyIsRefusedByItsSize"},
 	"with":                 {"workflow", "TestASubWorkflowHandsItsQuestionUpAndTheAnswerDown"},
 	"choices":              {"ask", "TestAskConcludesWithTheAnswer"},
 	"choices.label":        {"", "TestAskConcludesWithTheAnswer"},
@@ -259,7 +265,7 @@ var samples = map[string]string{
 	"description": "What it is for.", "tools": "[read_file]", "model": "a/b", "params": "{temperature: 1}", "max_turns": "3",
 	"context": "task", "task": "{words: 10}", "task_summaries": "1", "dynamic": "[date]", "compaction": "{keep: 2}", "memory": "true",
 	"sandbox": "off", "network": "allow", "timeout": "1m", "retry": "2", "max_visits": "3", "route": "all", "continue_on_error": "true",
-	"once": "true", "concurrency": "g", "on_timeout": "escalate", "remind": "1m", "assignees": "[anna]", "stdin": "text", "env": "{A: b}", "dir": "sub", "artifacts": "[dist]",
+	"once": "true", "concurrency": "g", "on_timeout": "escalate", "remind": "1m", "assignees": "[anna]", "stdin": "text", "env": "{A: b}", "dir": "sub", "artifacts": "[dist]", "merge": "{of: coder}", "workspace": "own",
 }
 
 // TestEveryKeyOfARoleHasAnEffectOrIsRefused loads each key beside each action: either the
@@ -269,7 +275,7 @@ func TestEveryKeyOfARoleHasAnEffectOrIsRefused(t *testing.T) {
 		return []byte("wf: 1\nname: child\ninputs: {n: integer}\nroles: {a: {set: {x: 1}}}"), nil
 	}
 	load := func(role string) (cid string, ds []Diagnostic) {
-		p, ds := Load([]byte("wf: 1\nname: t\nlimits: {cost_usd: 1, duration: 1h}\nroles:\n  a:\n"+role), Options{Read: read})
+		p, ds := Load([]byte("wf: 1\nname: t\nlimits: {cost_usd: 1, duration: 1h}\nroles:\n  a:\n"+role+besideMerge(role)), Options{Read: read})
 		if p == nil {
 			return "", ds
 		}

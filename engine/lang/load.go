@@ -30,6 +30,8 @@ type Options struct {
 	Tools, MemoryTools []string
 	// Providers are the first parts of the names of models. None: any will do.
 	Providers []string
+
+	limits yaml.Limits // of the source
 }
 
 // Load reads a workflow. It reports everything that is wrong, in order of place, warnings
@@ -77,7 +79,7 @@ type loader struct {
 func load(src []byte, o Options, fam *family) (*Program, []Diagnostic) {
 	l := &loader{o: o, fam: fam, lines: yaml.Lines(src), bad: map[*yaml.Node]bool{}, warned: map[*yaml.Node]bool{}, roleNodes: map[string]*yaml.Node{},
 		roleKeys: map[string]*yaml.Node{}, children: map[protocol.Link]*Program{}, files: map[string]protocol.Link{}}
-	root, errs := yaml.Parse(src, yaml.Limits{})
+	root, errs := yaml.Parse(src, o.limits)
 	for _, e := range errs {
 		l.yamlError(e, "WF003")
 	}
@@ -100,6 +102,7 @@ func load(src []byte, o Options, fam *family) (*Program, []Diagnostic) {
 	l.groupRules()
 	l.artifactRules()
 	l.alwaysRules()
+	l.mergeRules()
 	l.warnings()
 	if HasErrors(l.ds) {
 		return nil, l.ds

@@ -29,6 +29,9 @@ type Program struct {
 	hook        *hookCode // nil without a webhook
 }
 
+// Source is the YAML that it was read from; nil where only its canonical form is known.
+func (p *Program) Source() []byte { return p.source }
+
 type edgeCode struct {
 	when    *code
 	prompt  *template

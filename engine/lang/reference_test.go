@@ -36,7 +36,7 @@ func inPlace(e Entry, example string) string {
 			act := append(slices.Clone(e.Actions), "run")[0]
 			lines += "\n    " + act + ": " + samples[act]
 		}
-		text := head + "inputs: {package: {type: string, default: x}}\nroles:\n  a:\n" + lines + "\n"
+		text := head + "inputs: {package: {type: string, default: x}}\nroles:\n  a:\n" + lines + "\n" + besideMerge(lines)
 		if strings.Contains(example, "from: [build]") {
 			text += "  build: {run: make dist, artifacts: [dist/**]}\nedges:\n  - {from: START, to: build}\n  - {from: build, to: a}\n  - {from: a, to: END}\n"
 		}
@@ -52,6 +52,14 @@ func inPlace(e Entry, example string) string {
 		}
 	}
 	return file
+}
+
+// besideMerge is the role that the samples of merge name, with the edges that two roles need; "" beside others.
+func besideMerge(role string) string {
+	if !strings.Contains(role, "merge:") {
+		return ""
+	}
+	return "  coder: {run: ls, workspace: own}\nedges: [{from: START, to: coder}, {from: coder, to: a}, {from: a, to: END}]\n"
 }
 
 var edgeEnd = regexp.MustCompile(`\b(from|to|on_limit): (?:\[([^\]]*)\]|([A-Za-z]+))`)
@@ -181,7 +189,7 @@ func TestEveryKeyOfTheReferenceIsExplained(t *testing.T) {
 			t.Errorf("%s: %q is no sentence", e.Path, e.Doc)
 		case e.Required && e.Without != "":
 			t.Errorf("%s is required, and has a default", e.Path)
-		case !e.Required && e.Without == "" && !strings.Contains("prompt run ask workflow wait set", name):
+		case !e.Required && e.Without == "" && !strings.Contains("prompt run ask workflow wait set merge", name):
 			t.Errorf("%s does not say what holds without it", e.Path)
 		case (e.Effect == "") == (len(e.Fields) == 0):
 			t.Errorf("%s wants either fields or an effect", e.Path)

@@ -15,7 +15,7 @@ import (
 )
 
 // actions in the order of the language; a role has exactly one.
-var actions = []protocol.Action{protocol.ActPrompt, protocol.ActRun, protocol.ActAsk, protocol.ActWorkflow, protocol.ActWait, protocol.ActSet}
+var actions = []protocol.Action{protocol.ActPrompt, protocol.ActRun, protocol.ActAsk, protocol.ActWorkflow, protocol.ActWait, protocol.ActSet, protocol.ActMerge}
 
 // works are the actions of roles, since what a key says has an effect there; a key that is not
 // here has one beside every action.
@@ -26,6 +26,7 @@ var works = sync.OnceValue(func() map[string][]protocol.Action {
 		"env": acts, "dir": acts, "output": acts, "artifacts": acts, "sandbox": acts, "network": acts,
 		"concurrency": append(acts, protocol.ActWorkflow),
 		"timeout":     append(acts, protocol.ActWorkflow, protocol.ActAsk), "retry": append(acts, protocol.ActWorkflow, protocol.ActAsk),
+		"workspace":  append(acts, protocol.ActWorkflow),
 		"on_timeout": {protocol.ActAsk}, "remind": {protocol.ActAsk}, "assignees": {protocol.ActAsk},
 	}
 	for _, k := range grammar().agentKeys {
@@ -45,6 +46,8 @@ func instead(key string, a protocol.Action) string {
 	switch {
 	case key == "timeout" && a == protocol.ActWait:
 		return "remove it: how long it waits is said by  wait: {for: 10m}"
+	case (key == "retry" || key == "timeout") && a == protocol.ActMerge:
+		return "remove it: what can be merged is, and the rest is in output.conflicts"
 	case key == "retry" && (a == protocol.ActWait || a == protocol.ActSet):
 		return fmt.Sprintf("remove it: %s fails only by an expression, which fails every time", a)
 	case key == "output" && a == protocol.ActAsk:
@@ -158,6 +161,10 @@ func (l *loader) decodeRole(r *protocol.Role, key, n, defaults *yaml.Node) {
 	r.Once = l.yes(get("once"))
 	r.Concurrency = l.concurrency(n.Get("concurrency"))
 	r.Artifacts = l.artifacts(r.Name, n.Get("artifacts"))
+	r.Workspace = l.ownWorkspace(r.Name, n.Get("workspace"))
+	if m := n.Get("merge"); l.good(m) && m.Kind == yaml.Mapping {
+		r.Merge = &protocol.Merge{Of: l.str(m.Get("of"))}
+	}
 }
 
 // network is a word and endpoints, sorted. The word packages may be one of the list.
@@ -220,7 +227,7 @@ func (l *loader) action(name string, key, n *yaml.Node) protocol.Action {
 	}
 	switch {
 	case len(have) == 0:
-		l.wrongAt(key, "WF004", fmt.Sprintf("role %q has no action", name), "give it one of prompt, run, ask, workflow, wait, set")
+		l.wrongAt(key, "WF004", fmt.Sprintf("role %q has no action", name), "give it one of prompt, run, ask, workflow, wait, set, merge")
 		return ""
 	case len(have) > 1:
 		for _, p := range n.Pairs {

@@ -274,6 +274,8 @@ func (l *loader) outputType(r *protocol.Role) *typ {
 		if r.Context == protocol.ContextTask {
 			addTask(t, true)
 		}
+	case protocol.ActMerge:
+		return mergeType()
 	case protocol.ActWait:
 		add("text", stringT)
 		if t.open = r.Wait != nil && r.Wait.Signal != ""; !t.open {

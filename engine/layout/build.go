@@ -49,7 +49,7 @@ var reserved = map[string]Kind{protocol.NodeStart: Start, protocol.NodeEnd: End,
 
 // performs are the kinds of roles that no agent performs.
 var performs = map[protocol.Action]Kind{protocol.ActRun: Command, protocol.ActAsk: Person, protocol.ActWait: Timer,
-	protocol.ActWorkflow: SubWorkflow, protocol.ActSet: Values}
+	protocol.ActWorkflow: SubWorkflow, protocol.ActSet: Values, protocol.ActMerge: Values}
 
 // node finds or makes the node of a name; false if there is no such role.
 func (b *builder) node(name string) (int, bool) {
@@ -177,6 +177,10 @@ func noteOf(r *protocol.Role) string {
 			note = "until " + w.Until
 		default:
 			note = "signal " + w.Signal
+		}
+	case protocol.ActMerge:
+		if r.Merge != nil {
+			note = "merges " + r.Merge.Of
 		}
 	case protocol.ActSet:
 		names := make([]string, 0, len(r.Set))

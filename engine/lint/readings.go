@@ -96,6 +96,7 @@ func (c *check) in(r reading) []Finding {
 	x.visitBounds()
 	x.overlaps()
 	x.workspaces()
+	x.lostCopies()
 	found := slices.DeleteFunc(x.found, func(f Finding) bool {
 		rest, ok := strings.CutPrefix(f.Path, "roles.")
 		name, _, _ := strings.Cut(rest, ".")

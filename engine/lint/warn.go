@@ -46,7 +46,7 @@ func (c *check) overlaps() {
 func (c *check) workspaces() {
 	var writers []int
 	for i := range c.w.Roles {
-		if writes(&c.w.Roles[i]) && c.t.marked[i+1] {
+		if r := &c.w.Roles[i]; r.Workspace == nil && writes(r) && c.t.marked[i+1] {
 			writers = append(writers, i)
 		}
 	}
@@ -76,10 +76,34 @@ func (c *check) workspaces() {
 			continue
 		}
 		for _, to := range e.To {
-			if r, ok := c.w.RoleNamed(to); ok && writes(r) {
+			if r, ok := c.w.RoleNamed(to); ok && r.Workspace == nil && writes(r) {
 				c.edge(i, "WF503", edgePath(i, "for_each"),
-					fmt.Sprintf("all items of %s run at once and write to one workspace", to), "set  max_parallel: 1  on the edge")
+					fmt.Sprintf("all items of %s run at once and write to one workspace", to), "set  max_parallel: 1  on the edge, or give each a copy by  workspace: own  and merge them")
 			}
+		}
+	}
+}
+
+// lostCopies warns where what a role changes in copies of its own is taken over by none (WF510): no role merges it, and none
+// that follows goes on with its copy.
+func (c *check) lostCopies() {
+	kept := map[string]bool{}
+	for i := range c.w.Roles {
+		if m := c.w.Roles[i].Merge; m != nil {
+			kept[m.Of] = true
+		}
+	}
+	for i := range c.w.Edges {
+		for _, to := range c.w.Edges[i].To {
+			if r, ok := c.w.RoleNamed(to); ok && r.Workspace != nil && len(c.w.Edges[i].From) == 1 {
+				kept[c.w.Edges[i].From[0]] = true
+			}
+		}
+	}
+	for i := range c.w.Roles {
+		if r := &c.w.Roles[i]; r.Workspace != nil && !kept[r.Name] && writes(r) {
+			c.role(r.Name, "WF510", "roles."+r.Name+".workspace",
+				fmt.Sprintf("what %s changes in its own workspace is taken over by no role", r.Name), fmt.Sprintf("add a role with  merge: {of: %s}  behind it", r.Name))
 		}
 	}
 }

@@ -34,11 +34,12 @@ type storedAct struct {
 	Num     int             `cbor:"num"`  // coder#num
 	Edge    int             `cbor:"edge"` // noEdge for START, and for what ended under the definition before a fork
 	Via     protocol.Via    `cbor:"via"`
-	Parents []int           `cbor:"parents"` // activations, in declared order
-	Links   []protocol.Link `cbor:"links"`   // StepRecords of the parents, or Start
-	Of      int             `cbor:"of"`      // number of items in a fan-out, −1 outside of one
-	Edges   []int           `cbor:"edges"`   // firings of each edge among self and ancestors
-	Entries map[string]int  `cbor:"entries"` // activations of each role among self and ancestors
+	Parents []int           `cbor:"parents"`                 // activations, in declared order
+	Links   []protocol.Link `cbor:"links"`                   // StepRecords of the parents, or Start
+	Of      int             `cbor:"of"`                      // number of items in a fan-out, −1 outside of one
+	Edges   []int           `cbor:"edges"`                   // firings of each edge among self and ancestors
+	Entries map[string]int  `cbor:"entries"`                 // activations of each role among self and ancestors
+	Base    protocol.Link   `cbor:"base,omitempty,omitzero"` // of the own copies of its visits: the workspace as it was at the fan-out
 }
 
 // visit is one entry of a role.

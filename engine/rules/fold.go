@@ -50,7 +50,8 @@ var moves = map[protocol.EventType]bool{protocol.EvRunStarted: true, protocol.Ev
 	protocol.EvAttemptFailed: true, protocol.EvWaiting: true, protocol.EvAnswered: true, protocol.EvApproval: true, protocol.EvMessage: true, protocol.EvReminded: true, protocol.EvEscalated: true, protocol.EvUsage: true, protocol.EvHeld: true, protocol.EvReleased: true, protocol.EvSuspended: true,
 	protocol.EvQueued: true, protocol.EvAdmitted: true, protocol.EvGroupWaiting: true, protocol.EvGroupEntered: true,
 	protocol.EvCompacted: true, protocol.EvCompactionAsked: true, protocol.EvCancelled: true, protocol.EvLimitChanged: true, protocol.EvForked: true, protocol.EvDone: true,
-	protocol.EvClosing: true, protocol.EvClosingSkipped: true, protocol.EvCancelAsked: true, protocol.EvFilesTracked: true}
+	protocol.EvClosing: true, protocol.EvClosingSkipped: true, protocol.EvCancelAsked: true, protocol.EvFilesTracked: true,
+	protocol.EvOwnCopy: true}
 
 func (s *State) decode(e protocol.Event) (protocol.Data, error) {
 	if !moves[e.Type] {
@@ -115,6 +116,14 @@ func (s *State) move(step string, seq protocol.Seq, ts int64, typ protocol.Event
 		return s.stepStarted(step, seq, d)
 	case protocol.StepCompleted:
 		return s.stepCompleted(step, d)
+	case protocol.OwnCopy:
+		_, a, err := s.visitNamed(step)
+		if err != nil {
+			return err
+		}
+		if !a.Base.Defined() {
+			a.Base = d.Base
+		}
 	case protocol.AttemptFailed:
 		v, _, err := s.visitNamed(step)
 		if err != nil {

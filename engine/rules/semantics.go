@@ -13,9 +13,15 @@ const semanticsEqualItems = 2
 // semanticsAlways is the version since which a run closes: its always roles run once its verdict stands.
 const semanticsAlways = 3
 
+// semanticsMerge is the version since which roles merge own copies of the workspace; tree.ThreeWay is a part of it.
+const semanticsMerge = 4
+
 // SemanticsOf is the version of the rules that a run of w pins: the least that has all the rules
 // w makes use of. So a newer wf gives the runs of other definitions the CIDs they always had.
 func SemanticsOf(w *protocol.Workflow) int {
+	if slices.ContainsFunc(w.Roles, func(r protocol.Role) bool { return r.Action == protocol.ActMerge }) {
+		return semanticsMerge
+	}
 	if len(w.Always) > 0 {
 		return semanticsAlways
 	}

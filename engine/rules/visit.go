@@ -35,12 +35,13 @@ type Visit struct {
 	Anew  bool                 // the next step_started is a further attempt
 	Error string               // of a parked one: why
 	Held  *protocol.Held       // while it runs: what keeps it back
+	Base  protocol.Link        // of the own copies of its fan-out; null before there is one
 }
 
 // seen is the copy of v.
 func (s *State) seen(v *visit) Visit {
 	a := v.of
-	return Visit{Step: v.id(), Mode: v.Mode, First: v.First, Last: v.last, Again: v.Again, Anew: v.Anew, Error: v.LastErr, Held: v.Held,
+	return Visit{Step: v.id(), Mode: v.Mode, First: v.First, Last: v.last, Again: v.Again, Anew: v.Anew, Error: v.LastErr, Held: v.Held, Base: a.Base,
 		Begun: protocol.StepStarted{Start: s.Start, Parents: a.Links, Role: a.Role, Visit: v.Number, Item: v.Item,
 			Edge: a.Edge, Via: a.Via, EdgePrompt: v.Prompt, Resumes: v.Resumes, Tools: v.Tools, Inject: v.Inject,
 			Attempt: v.Attempt, Of: max(0, a.Of), Preparing: v.Preparing}}

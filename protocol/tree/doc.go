@@ -9,6 +9,8 @@
 // The same content has the same blocks wherever and whenever it was read: there are no times, owners or
 // paths in them, and a change within a long file or directory changes few blocks.
 //
+// ThreeWay makes one tree of what several changed of another, by their order alone.
+//
 // # Not trusted
 //
 // Blocks may have been made by anyone. Decode takes one form of a value alone, and no name that a

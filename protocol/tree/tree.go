@@ -70,6 +70,9 @@ type Block struct {
 	Data []byte
 }
 
+// IsRaw reports whether the bytes are content as it is, and no record of ours.
+func (b Block) IsRaw() bool { return isRaw(b.Link) }
+
 // Raw is the block of bytes as they are.
 func Raw(data []byte) Block { return Block{protocol.RawLink(data), data} }
 

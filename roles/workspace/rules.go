@@ -19,10 +19,8 @@ func RulesOf(root string) tree.Rules {
 		}
 		defer unix.Close(top)
 		f, err := at.Regular(top, path)
-		for _, none := range []error{unix.ENOENT, unix.ENOTDIR, unix.ELOOP, unix.ENXIO, unix.EACCES, unix.EPERM, at.ErrNoFile} {
-			if errors.Is(err, none) {
-				return nil, nil
-			}
+		if noFile(err) {
+			return nil, nil
 		}
 		if err != nil {
 			return nil, err
@@ -30,4 +28,14 @@ func RulesOf(root string) tree.Rules {
 		defer f.Close()
 		return io.ReadAll(io.LimitReader(f, tree.IgnoreMax+1))
 	}
+}
+
+// noFile reports whether an error says that no file lies under a name, or one that may not be read.
+func noFile(err error) bool {
+	for _, none := range []error{unix.ENOENT, unix.ENOTDIR, unix.ELOOP, unix.ENXIO, unix.EACCES, unix.EPERM, at.ErrNoFile} {
+		if errors.Is(err, none) {
+			return true
+		}
+	}
+	return false
 }

@@ -192,10 +192,10 @@ func (x *taker) entries(dir int, names []string, path string, spot tree.Chooser,
 				out[i], errs[i] = x.below(dir, name, path, spot, depth)
 				<-x.spare
 			})
+			continue
 		default:
-			out[i], errs[i] = x.below(dir, name, path, spot, depth)
 		}
-		if cap(x.spare) == 0 && errs[i] != nil { // else a goroutine may write it just now
+		if out[i], errs[i] = x.below(dir, name, path, spot, depth); errs[i] != nil {
 			break
 		}
 	}

@@ -72,15 +72,44 @@ func (u *Setup) Load(d *Definition, name string) {
 
 // load makes the program of a source, whose sub-workflows are read by read.
 func (u *Setup) load(d *Definition, name string, read func(string) ([]byte, error), apart func(string) bool) {
-	var tools []string
+	o := u.known()
+	o.File, o.Read, o.Apart = filepath.ToSlash(name), read, apart
+	d.Program, d.Diags = lang.Load(d.Source, o)
+}
+
+// known is what a definition can name here beside what is in it.
+func (u *Setup) known() lang.Options {
+	o := lang.Options{MemoryTools: memory.Names}
 	for _, t := range tool.All() {
-		tools = append(tools, t.Name)
+		o.Tools = append(o.Tools, t.Name)
 	}
-	o := lang.Options{File: filepath.ToSlash(name), Tools: tools, MemoryTools: memory.Names, Read: read, Apart: apart}
 	if c, err := u.Config(); err == nil { // one that cannot be read names no server and no provider
 		o.MCP, o.Providers = c.MCPNames(), slices.Collect(maps.Keys(c.Registry()))
 	}
-	d.Program, d.Diags = lang.Load(d.Source, o)
+	return o
+}
+
+// Reload makes the program of a canonical definition with all that is checked of a file; sub gives the definitions of
+// sub-workflows.
+func (u *Setup) Reload(w *protocol.Workflow, sub lang.Subs) (d Definition, err error) {
+	d.Program, d.Diags = lang.Reload(w, sub, u.known())
+	return d.mixed("the definition of " + w.Name)
+}
+
+// Mix makes the program of a definition with some of the changes that lang.Differences found from it. Where it is not
+// valid the error wraps protocol.ErrInvalid.
+func (u *Setup) Mix(w *protocol.Workflow, some []lang.Change, sub lang.Subs) (d Definition, err error) {
+	d.Program, d.Diags = lang.Apply(w, some, sub, u.known())
+	return d.mixed("the mixture")
+}
+
+// mixed is a definition that has no file.
+func (d Definition) mixed(what string) (Definition, error) {
+	if d.Program == nil {
+		return d, protocol.ErrInvalid.With("", "%s does not lint: %s", what, d.fault().Message)
+	}
+	d.Source = d.Program.Source()
+	return d, nil
 }
 
 // Whole is a definition that was read, with the sub-workflows that it names, as it is given to another service.

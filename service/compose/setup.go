@@ -2,10 +2,13 @@ package compose
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"io"
 	"os"
 	"os/user"
+	"path/filepath"
 	"strings"
 	"sync"
 
@@ -93,6 +96,7 @@ func (u *Setup) Engine(s *cas.Store, watch func(api.Update)) *engine.Engine {
 		Seen:    u.SeenFiles(),
 
 		ConfineAll: u.confinesAll(),
+		Copies:     CopiesOf(s.Dir()),
 
 		Performers: map[protocol.Action]roles.Performer{
 			protocol.ActPrompt: agent,
@@ -115,6 +119,26 @@ func User() string {
 		return u.Username
 	}
 	return ""
+}
+
+// Copies is the directory of the copies of workspaces that visits have for themselves, of all stores of the user; "" where the
+// user has no directory for state.
+func Copies() string {
+	state := cas.StateDir(os.Getenv)
+	if state == "" {
+		return ""
+	}
+	return filepath.Join(state, "copies")
+}
+
+// CopiesOf are those of one store.
+func CopiesOf(store string) string {
+	all := Copies()
+	if all == "" {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(store))
+	return filepath.Join(all, hex.EncodeToString(sum[:8]))
 }
 
 // Note keeps the heads of runs that this command moved outside of the store, so that a store

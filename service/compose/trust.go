@@ -99,6 +99,45 @@ func (u *Setup) AskUnconfined(p *lang.Program, d Definition) (x Asked, err error
 	return x, err
 }
 
+// AskMixed is what must be trusted before mixtures of definitions run, where one of them runs without walls: then all of
+// them, since a mixture takes commands of one into the walls of another. open reports whether one of them has no walls.
+func (u *Setup) AskMixed(all []Definition) (x Asked, open bool, err error) {
+	if !slices.ContainsFunc(all, func(d Definition) bool { return unconfined(d.Program) }) {
+		return nil, false, nil
+	}
+	g, err := u.Grants()
+	if err != nil {
+		return nil, true, err
+	}
+	for _, d := range all {
+		def, err := d.Program.Block()
+		if err != nil {
+			return nil, true, err
+		}
+		has, err := g.Has(config.Unconfined, def.Link)
+		if err != nil {
+			return nil, true, err
+		}
+		if !has {
+			x = append(x, asked{config.Grant{Power: config.Unconfined, CID: def.Link, Name: d.Program.Workflow.Name, File: d.Path, Text: wholeSource(d.Program, d.Source)}, Acts(d.Program)})
+		}
+	}
+	return x, true, nil
+}
+
+// MissingMixed is the error of a bisect that no person can be asked to trust.
+func (x Asked) MissingMixed() error {
+	if len(x) == 0 {
+		return nil
+	}
+	var flags []string
+	for _, a := range x {
+		flags = append(flags, "--trust "+a.CID.String())
+	}
+	return protocol.ErrUntrusted.With(strings.Join(flags, " ")+" where no person can be asked",
+		"one of the versions says \"sandbox: off\", and a mixture can take commands of any other version out of the sandbox: all of them have to be trusted")
+}
+
 // ConfigTrust is what the configs of this place want to do.
 type ConfigTrust struct {
 	File   string   // of the project, else the first that wants something

@@ -42,7 +42,8 @@ func Examine(ctx context.Context, u *compose.Setup, clean bool, served []string,
 	out.Items = append(out.Items, checkSandbox(u))
 	out.Items = append(out.Items, checkSinks(ctx, u, served)...)
 	out.Items = append(out.Items, checkGit()...)
-	out.Items = append(append(out.Items, checkPrivate(time.Now(), clean)), more...)
+	out.Items = append(out.Items, checkPrivate(time.Now(), clean))
+	out.Items = append(append(out.Items, checkCopies(time.Now(), clean)...), more...)
 	for _, c := range out.Items {
 		out.OK = out.OK && c.State != "bad"
 	}

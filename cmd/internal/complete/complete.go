@@ -36,11 +36,13 @@ var flagValues = map[string][]string{
 	"limit":   {"steps=", "tokens=", "cost_usd=", "duration="},
 	"status":  Statuses,
 
-	"log-level": {"debug", "info", "warn", "error"},
+	"log-level":     {"debug", "info", "warn", "error"},
+	"check-sandbox": {protocol.SandboxOn, protocol.SandboxOff},
 }
 
 // flagFiles are the endings of the files that flags name, "" is any file and "/" a directory.
 var flagFiles = map[string]string{
+	"bad": "yaml", "good": "yaml", "versions": "yaml",
 	"client-ca": "", "data": "/", "dir": "/", "hub-ca": "", "hub-cert": "", "hub-key": "", "hub-token-file": "", "inputs": "json",
 	"out": "/", "record": "", "store": "/", "tls-cert": "", "tls-key": "", "token-file": "", "with": "yaml", "workflows": "/",
 }

@@ -52,6 +52,9 @@ func (p *Printer) Stream(b Backdrop) Reporter {
 // InActions reports whether wf runs in GitHub Actions.
 func InActions() bool { return os.Getenv("GITHUB_ACTIONS") == "true" }
 
+// Silent shows nothing of a run.
+func Silent(Backdrop) Reporter { return silence{} }
+
 type silence struct{}
 
 func (silence) Notice(api.Update) {}

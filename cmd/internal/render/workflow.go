@@ -50,7 +50,7 @@ func Cast(w *protocol.Workflow) string {
 		name   string
 	}{
 		{protocol.ActPrompt, "agent"}, {protocol.ActRun, "command"}, {protocol.ActAsk, "question"},
-		{protocol.ActWorkflow, "sub-workflow"}, {protocol.ActWait, "wait"}, {protocol.ActSet, "value"},
+		{protocol.ActWorkflow, "sub-workflow"}, {protocol.ActWait, "wait"}, {protocol.ActSet, "value"}, {protocol.ActMerge, "merge"},
 	} {
 		if n := count[kind.action]; n > 0 {
 			parts = append(parts, protocol.Plural(n, kind.name))

@@ -10,7 +10,7 @@ export interface Accepted {
 }
 
 /** What a role does. */
-export type Action = "prompt" | "run" | "ask" | "workflow" | "wait" | "set";
+export type Action = "prompt" | "run" | "ask" | "workflow" | "wait" | "set" | "merge";
 
 /** A process that drives runs. */
 export interface Agent {
@@ -271,7 +271,7 @@ export interface Diff {
 /** An error on the wire: wf.error/v1. */
 export interface Error {
   schema: "wf.error/v1";
-  code: "agent_connected" | "agent_moved" | "agent_taken" | "agent_unavailable" | "ambiguous_ref" | "bad_answer" | "bad_cursor" | "bad_request" | "body_gone" | "caused_too_deep" | "corrupt" | "disk_full" | "embedding_answer" | "embedding_dimension" | "embedding_model" | "embedding_table" | "file_exists" | "forbidden" | "foreign_run" | "future_cursor" | "gap" | "group_busy" | "head_moved" | "internal" | "invalid_answer" | "invalid_block" | "invalid_config" | "invalid_inputs" | "invalid_workflow" | "job_begun" | "job_dead" | "lease_lost" | "mcp_untrusted" | "memory_refused" | "method_not_allowed" | "misdirected" | "model_unavailable" | "no_worker" | "not_found" | "not_running" | "not_waiting" | "pointer_swapped" | "queue_closed" | "rate_limited" | "request_reused" | "rolled_back" | "run_deleted" | "run_final" | "run_live" | "run_not_final" | "sandbox_unavailable" | "sealed" | "serve_stopped" | "shutting_down" | "store_busy" | "store_held" | "store_newer" | "store_read_only" | "store_unreadable" | "too_large" | "too_slow" | "unauthorized" | "unknown_artifact" | "unknown_job" | "unknown_price" | "unknown_semantics" | "unknown_session" | "unknown_step" | "unsupported_media_type" | "untrusted" | "upgrade_required" | "usage" | "verify_failed" | "waiting"; // Stable, snake_case. Codes may be added: treat one that is not known by its status.
+  code: "agent_connected" | "agent_moved" | "agent_taken" | "agent_unavailable" | "ambiguous_ref" | "bad_answer" | "bad_cursor" | "bad_request" | "body_gone" | "caused_too_deep" | "copy_gone" | "corrupt" | "disk_full" | "embedding_answer" | "embedding_dimension" | "embedding_model" | "embedding_table" | "file_exists" | "forbidden" | "foreign_run" | "future_cursor" | "gap" | "group_busy" | "head_moved" | "internal" | "invalid_answer" | "invalid_block" | "invalid_config" | "invalid_inputs" | "invalid_workflow" | "job_begun" | "job_dead" | "lease_lost" | "mcp_untrusted" | "memory_refused" | "method_not_allowed" | "misdirected" | "model_unavailable" | "no_worker" | "not_found" | "not_running" | "not_waiting" | "pointer_swapped" | "queue_closed" | "rate_limited" | "request_reused" | "rolled_back" | "run_deleted" | "run_final" | "run_live" | "run_not_final" | "sandbox_unavailable" | "sealed" | "serve_stopped" | "shutting_down" | "store_busy" | "store_held" | "store_newer" | "store_read_only" | "store_unreadable" | "too_large" | "too_slow" | "unauthorized" | "unknown_artifact" | "unknown_job" | "unknown_price" | "unknown_semantics" | "unknown_session" | "unknown_step" | "unsupported_media_type" | "untrusted" | "upgrade_required" | "usage" | "verify_failed" | "waiting"; // Stable, snake_case. Codes may be added: treat one that is not known by its status.
   message: string; // What, where, why.
   fix: string; // What to do.
   hint: string; // What commands of wf show in its place, or "".

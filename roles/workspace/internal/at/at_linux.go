@@ -54,3 +54,15 @@ func Written(fd int) bool {
 
 // Flush has the file system of a directory write what it has.
 func Flush(dir int) error { return again(func() error { return unix.Syncfs(dir) }) }
+
+// Clone gives an empty file the content of another, with which it shares the blocks. ErrCannot says that the file system does not
+// do it.
+func Clone(to, from int) error {
+	err := again(func() error { return unix.IoctlFileClone(to, from) })
+	for _, cannot := range []error{unix.EOPNOTSUPP, unix.EXDEV, unix.EINVAL, unix.ENOTTY, unix.ENOSYS, unix.EPERM, unix.EACCES} {
+		if errors.Is(err, cannot) {
+			return ErrCannot
+		}
+	}
+	return err
+}

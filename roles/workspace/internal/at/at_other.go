@@ -18,3 +18,5 @@ func Move(int, string, string) error { return ErrCannot }
 func Written(int) bool { return false }
 
 func Flush(int) error { unix.Sync(); return nil }
+
+func Clone(int, int) error { return ErrCannot }

@@ -1,0 +1,173 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"wf/engine/rules"
+	"wf/protocol"
+	"wf/protocol/tree"
+	"wf/roles"
+)
+
+// merging performs merge roles: what visits changed in own copies of the workspace comes into the workspace.
+//
+//	visits of `of` that went well ─► tree.ThreeWay ─► stored ─► Restore ─► {status, base, tree, conflicts}
+//
+// It can be repeated at any point: the merged tree follows from the records alone, and Restore goes on with what a process that
+// was killed has begun.
+type merging struct {
+	e     *Engine
+	begun protocol.StepStarted
+	end   *ownOutcome
+}
+
+// What a merge tells of conflicts at most.
+const (
+	conflictsMax     = 1000
+	conflictLinesMax = 64 << 10 // bytes, in all
+)
+
+// conflictWorkspace is the kind of a path at which the workspace has what no tree has.
+const conflictWorkspace = "workspace"
+
+// Perform merges, and concludes with what has come of it.
+func (m merging) Perform(ctx context.Context, turn protocol.Turn, _ roles.Emit) (protocol.Conclusion, error) {
+	items, err := m.items(ctx, turn.Role.Merge.Of)
+	if err != nil {
+		return protocol.Conclusion{}, err
+	}
+	if len(items) == 0 {
+		return merged(protocol.OwnFiles{}, nil)
+	}
+	sides := make([]protocol.Link, len(items))
+	for i, rec := range items {
+		if sides[i] = rec.Own.Tree; rec.Own.Base != items[0].Own.Base {
+			return protocol.Conclusion{}, fmt.Errorf("visits of %s began with different files: %w", rec.Role, protocol.Hinted(protocol.ErrInvalid, "wf fork before the fan-out has them begin with the same"))
+		}
+	}
+	keep := newKeeper(ctx, m.e)
+	defer func() { m.end.release = keep.release }()
+	files := protocol.OwnFiles{Base: items[0].Own.Base}
+	root, conflicts, err := tree.ThreeWay(keep.read, keep.put, files.Base, sides)
+	if err == nil {
+		err = keep.flush() // before the workspace changes: what is in it can be told from then on
+	}
+	if err != nil {
+		return protocol.Conclusion{}, err
+	}
+	files.Tree = root
+	done, err := restoreFiles(ctx, keep.read, turn.Workspace, files.Base, files.Tree)
+	if err != nil {
+		return protocol.Conclusion{}, err
+	}
+	told := make([]conflictTold, 0, len(conflicts)+len(done.Conflicts))
+	for _, c := range conflicts {
+		at := 0
+		if item := items[c.Side].Item; item != nil {
+			at = item.Index
+		}
+		told = append(told, conflictTold{Path: c.Path, Kind: c.Kind, Item: &at, Lines: c.Lines})
+	}
+	for _, c := range done.Conflicts {
+		told = append(told, conflictTold{Path: c.Path, Kind: conflictWorkspace, Why: c.Why})
+	}
+	m.end.files = &files
+	m.end.recorded = func() {
+		for _, rec := range items {
+			m.e.dropCopy(turn.Run, rec)
+		}
+	}
+	return merged(files, told)
+}
+
+// conflictTold is a conflict in the data of a merge.
+type conflictTold struct {
+	Path  string `json:"path"`
+	Kind  string `json:"kind"`
+	Item  *int   `json:"item,omitempty"`  // the one that was not taken over
+	Lines string `json:"lines,omitempty"` // of it, with those that stand in their place
+	Why   string `json:"why,omitempty"`   // of the kind workspace
+}
+
+// merged is the conclusion of a merge.
+func merged(files protocol.OwnFiles, conflicts []conflictTold) (protocol.Conclusion, error) {
+	out := map[string]any{"status": protocol.MergeOK, "base": files.Base.String(), "tree": files.Tree.String()}
+	if len(conflicts) > 0 {
+		out["status"] = protocol.MergeConflict
+	}
+	if more := len(conflicts) - conflictsMax; more > 0 {
+		out["more"], conflicts = more, conflicts[:conflictsMax]
+	}
+	left := conflictLinesMax
+	for i := range conflicts {
+		if left -= len(conflicts[i].Lines); left < 0 {
+			conflicts[i].Lines = ""
+		}
+	}
+	if conflicts == nil {
+		conflicts = []conflictTold{}
+	}
+	out["conflicts"] = conflicts
+	data, err := protocol.CanonicalJSON(out)
+	return protocol.Conclusion{Data: data}, err
+}
+
+// items are the newest visits of a role with own copies that the merge comes behind, those that went well in the order of the
+// items. What an earlier merge of the role took over is not taken over again.
+func (m merging) items(ctx context.Context, of string) (out []*protocol.StepRecord, err error) {
+	from := m.e.records(ctx)
+	seen := map[protocol.Link]bool{m.begun.Start: true}
+	for todo := m.begun.Parents; len(todo) > 0; todo = todo[1:] {
+		if seen[todo[0]] {
+			continue
+		}
+		seen[todo[0]] = true
+		rec, err := from.Step(todo[0])
+		if err != nil {
+			return nil, err
+		}
+		if rec.Role == of {
+			if rec.Own != nil && rec.Status == protocol.StepOK {
+				out = append(out, rec)
+			}
+			continue
+		}
+		seen[rec.Start] = true
+		switch merges, err := mergeOf(from, rec); {
+		case err != nil:
+			return nil, err
+		case merges != of:
+			todo = append(todo, rec.Parents...)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b *protocol.StepRecord) int { return cmp.Compare(itemOf(a), itemOf(b)) })
+	return out, nil
+}
+
+func itemOf(r *protocol.StepRecord) int {
+	if r.Item == nil {
+		return -1
+	}
+	return r.Item.Index
+}
+
+// dropCopy removes the copy of a visit of which all is recorded.
+func (e *Engine) dropCopy(run protocol.RunID, rec *protocol.StepRecord) {
+	key := rules.StepKey(run, &protocol.StepStarted{Start: rec.Start, Parents: rec.Parents, Role: rec.Role, Edge: rec.Edge, Item: rec.Item})
+	if err := roles.DropOwnCopy(e.Copies, run, copyName(key)); err != nil {
+		e.warn(fmt.Errorf("the copy of the workspace of a visit of %s was not removed: %w", rec.Role, err))
+	}
+}
+
+// dropCopies removes the copies of the visits of a run that is over: what they made is in their records.
+func (e *Engine) dropCopies(run protocol.RunID) {
+	if e.Copies == "" {
+		return
+	}
+	if err := roles.DropOwnCopies(e.Copies, run); err != nil {
+		e.warn(fmt.Errorf("copies of the workspace of run %s were not removed: %w", run, err))
+	}
+}

@@ -1,0 +1,283 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"wf/engine/rules"
+	"wf/protocol"
+	"wf/protocol/tree"
+	"wf/roles"
+	"wf/roles/workspace"
+)
+
+// A fan is the visits of one firing: their own copies of the workspace begin with the same tree.
+type fan struct {
+	mu   sync.Mutex    // held while the first copy is made
+	base protocol.Link // null before
+}
+
+// ownVisit is a visit with a copy of the workspace for itself.
+type ownVisit struct {
+	fan  *fan
+	base protocol.Link // as far as the journal knows it; once the copy is made, its base
+	from protocol.Link // the tree that the visit begins with, where it goes on from another one's copy
+}
+
+// ownOutcome is what became of an own copy, or of a merge of several.
+type ownOutcome struct {
+	artifacts
+	files    *protocol.OwnFiles
+	recorded func() // called when the record is on disk; may be nil
+}
+
+// ownVisit finds what the copy of a visit begins with.
+func (d *driver) ownVisit(v *rules.Visit) (*ownVisit, error) {
+	id := v.Step
+	id.Index = -1
+	if d.fans == nil {
+		d.fans = map[protocol.StepID]*fan{}
+	}
+	if d.fans[id] == nil {
+		d.fans[id] = &fan{}
+	}
+	own := &ownVisit{fan: d.fans[id], base: v.Base}
+	before, err := d.goesOnFrom(&v.Begun)
+	if err == nil && before != nil {
+		own.base, own.from = before.Base, before.Tree
+	}
+	return own, err
+}
+
+// goesOnFrom is the own copy of the one visit that another goes on from, unless it is an item of a fan-out, or was merged; nil where
+// there is none.
+func (d *driver) goesOnFrom(begun *protocol.StepStarted) (*protocol.OwnFiles, error) {
+	if len(begun.Parents) != 1 || begun.Via == protocol.ViaStart || begun.Parents[0] == begun.Start {
+		return nil, nil
+	}
+	rec, err := d.from.Step(begun.Parents[0])
+	if err != nil || rec.Own == nil || rec.Item != nil {
+		return nil, err
+	}
+	merge, err := mergeOf(d.from, rec)
+	if err != nil || merge != "" {
+		return nil, err
+	}
+	return rec.Own, nil
+}
+
+// mergeOf is the role that the role of a record merges, "" for none.
+func mergeOf(from rules.Records, rec *protocol.StepRecord) (string, error) {
+	o, err := from.Open(rec.Start)
+	if err != nil {
+		return "", err
+	}
+	if role, ok := o.Program.Workflow.RoleNamed(rec.Role); ok && role.Merge != nil {
+		return role.Merge.Of, nil
+	}
+	return "", nil
+}
+
+// errCopyGone is the error of an agent whose copy of the workspace is gone in the middle of its work.
+var errCopyGone = &protocol.Error{Code: "copy_gone", Message: "the copy of the workspace in which the agent worked is gone",
+	Hint: "wf fork begins the step anew"}
+
+// enterOwn has a visit work in its own copy, which is made unless an earlier attempt has. leave is to be called when the visit has
+// ended, well or not.
+func (e *Engine) enterOwn(ctx context.Context, x *assignment, emit roles.Emit) (leave func(), err error) {
+	turn := &x.turn
+	if e.Copies == "" {
+		return nil, fmt.Errorf("%s: there is no directory for copies of the workspace: %w", turn.Step, protocol.ErrInvalid)
+	}
+	o, mark, err := roles.OpenOwnCopy(e.Copies, turn.Run, copyName(turn.Key))
+	if err != nil {
+		return nil, fmt.Errorf("own copy of the workspace of %s: %w", turn.Step, err)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, o.Close())
+		}
+	}()
+	if mark == "" || mark != x.own.base.String() {
+		if slices.ContainsFunc(turn.Transcript, func(x protocol.Entry) bool { return x.Type == protocol.EvToolCall }) {
+			return nil, fmt.Errorf("%s: %s: %w", turn.Step, o.Files(), errCopyGone)
+		}
+		if mark != "" {
+			if err := o.Empty(); err != nil {
+				return nil, err
+			}
+		}
+		if err := e.makeCopy(ctx, x, o, emit); err != nil {
+			return nil, copyFailure(turn, err)
+		}
+	}
+	turn.Workspace, turn.Private = o.Files(), o.Private()
+	if turn.Env = maps.Clone(turn.Env); turn.Env == nil {
+		turn.Env = map[string]string{}
+	}
+	turn.Env["GIT_CEILING_DIRECTORIES"] = filepath.Dir(o.Files())
+	return func() { _ = o.Close() }, nil // nothing was written to the lock
+}
+
+// copyName is how the copy of a visit is called, by its key: paths of sockets below it may have 107 bytes.
+func copyName(key string) string { return key[:16] }
+
+// copyFailure is a failure of the visit where the copy is too large; other errors are of this machine.
+func copyFailure(turn *protocol.Turn, err error) error {
+	if tooLarge, ok := errors.AsType[*workspace.CopyError](err); ok {
+		return &protocol.Failure{Err: err, Class: "copy", ErrorInfo: protocol.ErrorInfo{Code: "copy_limit", Phase: "workspace",
+			Message: tooLarge.Error() + "; raise workspace.max_copy of the role, or leave files out by .wfignore"}}
+	}
+	return fmt.Errorf("own copy of the workspace of %s: %w", turn.Step, err)
+}
+
+// makeCopy fills the copy of a visit. The first one of a fan-out decides with which tree all of them begin: it is on disk, and in
+// the journal, before the copy counts as made.
+func (e *Engine) makeCopy(ctx context.Context, x *assignment, o *roles.OwnCopy, emit roles.Emit) error {
+	f, own := x.own.fan, x.own
+	f.mu.Lock()
+	f.base = cmp.Or(f.base, own.base)
+	first := !f.base.Defined()
+	if first {
+		defer f.mu.Unlock()
+	} else {
+		own.base = f.base
+		f.mu.Unlock()
+	}
+	spec := x.turn.Role.Workspace
+	carry, err := tree.NewGlobs(spec.Carry)
+	if err != nil {
+		return err
+	}
+	choose, err := tree.NewIgnored(workspace.RulesOf(x.turn.Workspace), carry, tree.Globs{})
+	if err != nil {
+		return err
+	}
+	copied, err := workspace.Copy(ctx, x.turn.Workspace, o.Files(), workspace.Copying{Choose: choose, Max: cmp.Or(spec.MaxCopy, protocol.OwnCopyMax), Without: e.Copies})
+	if err != nil {
+		return err
+	}
+	made := protocol.OwnCopy{Base: own.base, Files: copied.Files, Bytes: copied.Bytes, Shared: copied.Shared}
+	keep := newKeeper(ctx, e)
+	if first {
+		if made.Base, err = e.treeOf(ctx, &x.turn, o.Files(), workspace.RulesOf(o.Files()), keep.put); err == nil {
+			err = keep.flush()
+		}
+		if keep.release != nil {
+			defer keep.release()
+		}
+	} else {
+		err = e.bring(ctx, &x.turn, o.Files(), own.base, cmp.Or(own.from, own.base))
+	}
+	if err != nil {
+		return err
+	}
+	if err := emit(ctx, made); err != nil {
+		return err
+	}
+	if first {
+		f.base, own.base = made.Base, made.Base
+	}
+	return o.Ready(made.Base.String())
+}
+
+// bring makes a copy of the workspace, which may have changed since the first copy was made, have the files of a tree.
+func (e *Engine) bring(ctx context.Context, turn *protocol.Turn, dir string, base, goal protocol.Link) error {
+	read := tree.Read(e.reader(ctx))
+	ignore, err := ignoreOf(read, base)
+	if err != nil {
+		return err
+	}
+	nodes := map[protocol.Link][]byte{}
+	is, err := e.treeOf(ctx, turn, dir, ignore, func(b tree.Block) error {
+		if !b.IsRaw() {
+			nodes[b.Link] = b.Data
+		}
+		return nil
+	})
+	if err != nil || is == goal {
+		return err
+	}
+	both := func(l protocol.Link) ([]byte, error) {
+		if b, ok := nodes[l]; ok {
+			return b, nil
+		}
+		return read(l)
+	}
+	done, err := restoreFiles(ctx, both, dir, is, goal)
+	if err != nil {
+		return err
+	}
+	for _, c := range done.Conflicts {
+		return fmt.Errorf("%s cannot be as it was when the others of the fan-out began: %s", c.Path, c.Why)
+	}
+	return nil
+}
+
+// restoreFiles changes the files of a directory by what differs between two trees, but for what neither of them has the content of.
+func restoreFiles(ctx context.Context, read tree.Read, dir string, from, to protocol.Link) (workspace.Restored, error) {
+	var changes []tree.Change
+	for c, err := range tree.Diff(read, from, to) {
+		if err != nil {
+			return workspace.Restored{}, err
+		}
+		if c.Before.Mode != tree.Omitted && c.After.Mode != tree.Omitted {
+			changes = append(changes, c)
+		}
+	}
+	return workspace.Restore(ctx, dir, changes, workspace.Restoring{Open: func(it tree.Item) (io.ReadCloser, error) {
+		r, err := tree.Open(read, it.Entry)
+		return io.NopCloser(r), err
+	}})
+}
+
+// maxOwnFiles is how many files the tree of a copy has at most: as many as can be walked.
+const maxOwnFiles = tree.WalkMax
+
+// treeOf takes the tree of a copy, but for what the rules ignore.
+func (e *Engine) treeOf(ctx context.Context, turn *protocol.Turn, dir string, ignore tree.Rules, put func(tree.Block) error) (protocol.Link, error) {
+	choose, err := tree.NewIgnored(ignore, tree.Globs{}, tree.Globs{})
+	if err != nil {
+		return protocol.Link{}, err
+	}
+	secrets := roles.Secrets(os.Environ(), turn.Secrets)
+	root, _, err := workspace.Take(ctx, dir, workspace.Taking{
+		Choose: choose, Whole: true, Put: put,
+		MaxSize: protocol.OwnFileMax, MaxTotal: protocol.MaxSafeInt, MaxFiles: maxOwnFiles,
+		Scan: func() workspace.Scanner { return roles.NewFinder(secrets) },
+	})
+	return root, err
+}
+
+// ignoreOf are the rules of a tree.
+func ignoreOf(read tree.Read, root protocol.Link) (tree.Rules, error) {
+	in, err := rulesIn(read, root)
+	return func(path string) ([]byte, error) { return in[path], nil }, err
+}
+
+// takeOwn takes the tree of a copy when its visit has gone well.
+func (e *Engine) takeOwn(ctx context.Context, x *assignment, end *outcome) {
+	if end.err != nil || ctx.Err() != nil {
+		return
+	}
+	keep := newKeeper(ctx, e)
+	ignore, err := ignoreOf(keep.read, x.own.base)
+	var root protocol.Link
+	if err == nil {
+		root, err = e.treeOf(ctx, &x.turn, x.turn.Workspace, ignore, keep.put)
+	}
+	end.own.artifacts = artifacts{root: root, blocks: keep.blocks, release: keep.release}
+	if err != nil {
+		end.err = fmt.Errorf("own copy of the workspace of %s: %w", x.turn.Step, err)
+		return
+	}
+	end.own.files = &protocol.OwnFiles{Base: x.own.base, Tree: root}
+}

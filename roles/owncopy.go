@@ -1,0 +1,213 @@
+package roles
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"wf/files"
+	"wf/protocol"
+	"wf/roles/workspace"
+)
+
+// An OwnCopy is the place of a copy of a workspace that one visit has for itself:
+//
+//	ROOT/RUN/KEY/files   what the visit sees as its workspace
+//	ROOT/RUN/KEY/own     what confined commands keep beside it: HOME, TMPDIR, caches
+//	ROOT/RUN/KEY/ready   written last: the copy is whole, and what is in it is what the visit made of it
+//	ROOT/RUN/KEY.lock    held while a process works in it; its time is when it was last used
+//
+// Whatever a process that was killed left without the mark is made anew. The directory lies outside of every workspace and
+// repository, where commands of other visits may neither read nor write.
+type OwnCopy struct {
+	dir  string
+	lock *os.File
+}
+
+// The names below the directory of a copy.
+const (
+	ownFiles = "files"
+	ownReady = "ready"
+	ownOwn   = "own"
+)
+
+// OpenOwnCopy opens the place of a visit and keeps other processes out of it until Close. ready is what Ready was called with, ""
+// for a copy that is yet to be made: its directory is empty. One that another process works in is an error wrapping
+// protocol.ErrBusy.
+func OpenOwnCopy(root string, run protocol.RunID, key string) (o *OwnCopy, ready string, err error) {
+	o = &OwnCopy{dir: filepath.Join(root, string(run), key)}
+	if err := files.MakeDir(filepath.Dir(o.dir)); err != nil {
+		return nil, "", err
+	}
+	if o.lock, err = lockOwn(o.dir, os.O_CREATE); err != nil {
+		return nil, "", err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, o.Close())
+		}
+	}()
+	now := time.Now()
+	if err := os.Chtimes(o.lock.Name(), now, now); err != nil {
+		return nil, "", err
+	}
+	b, err := files.Read(filepath.Join(o.dir, ownReady), 4096)
+	if err == nil && len(b) > 0 {
+		return o, string(b), nil
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, "", err
+	}
+	return o, "", o.Empty()
+}
+
+// lockOwn locks the copy in a directory; flags can make the file of the lock.
+func lockOwn(dir string, flags int) (*os.File, error) {
+	for {
+		f, err := files.OpenFile(dir+".lock", os.O_RDWR|flags, 0o600)
+		if err != nil {
+			return nil, err
+		}
+		free, err := files.TryLock(f, false)
+		if err == nil && !free {
+			err = fmt.Errorf("another process works in %s: %w", dir, protocol.ErrBusy)
+		}
+		if err != nil {
+			return nil, errors.Join(err, f.Close())
+		}
+		is, err := f.Stat()
+		named, nerr := os.Lstat(f.Name())
+		if err == nil && nerr == nil && os.SameFile(is, named) {
+			return f, nil
+		}
+		if err := errors.Join(err, files.FreeLock(f)); err != nil { // it was removed meanwhile
+			return nil, err
+		}
+		if flags == 0 {
+			return nil, nerr
+		}
+	}
+}
+
+// Files is the directory that the visit sees as its workspace.
+func (o *OwnCopy) Files() string { return filepath.Join(o.dir, ownFiles) }
+
+// Private is where confined commands keep what is theirs.
+func (o *OwnCopy) Private() string { return filepath.Join(o.dir, ownOwn) }
+
+// Empty makes the directory empty.
+func (o *OwnCopy) Empty() error {
+	if err := removeOwn(o.dir); err != nil {
+		return err
+	}
+	return files.MakeDir(o.Files())
+}
+
+// Ready marks the copy as whole, once its files are on disk.
+func (o *OwnCopy) Ready(mark string) error {
+	if err := workspace.Flush(o.Files()); err != nil {
+		return err
+	}
+	return files.Replace(filepath.Join(o.dir, ownReady), []byte(mark))
+}
+
+// Close lets other processes in.
+func (o *OwnCopy) Close() error { return files.FreeLock(o.lock) }
+
+// DropOwnCopy removes the copy of a visit, unless a process works in it; one that is not there is none.
+func DropOwnCopy(root string, run protocol.RunID, key string) error {
+	dir := filepath.Join(root, string(run), key)
+	lock, err := lockOwn(dir, 0)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, protocol.ErrBusy) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	err = removeOwn(dir)
+	if err == nil {
+		err = os.Remove(lock.Name())
+	}
+	if err = errors.Join(err, files.FreeLock(lock)); err != nil {
+		return err
+	}
+	if err := os.Remove(filepath.Dir(dir)); err != nil && !errors.Is(err, unix.ENOTEMPTY) && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// DropOwnCopies removes those of all visits of a run that no process works in.
+func DropOwnCopies(root string, run protocol.RunID) error {
+	locks, err := filepath.Glob(filepath.Join(root, string(run), "*.lock"))
+	for _, lock := range locks {
+		err = errors.Join(err, DropOwnCopy(root, run, strings.TrimSuffix(filepath.Base(lock), ".lock")))
+	}
+	return err
+}
+
+// removeOwn removes a directory, also what commands have closed in it. The mark goes first.
+func removeOwn(dir string) error {
+	if err := os.Remove(filepath.Join(dir, ownReady)); err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.ENOTDIR) {
+		return err
+	}
+	if err := os.RemoveAll(dir); err == nil {
+		return nil
+	}
+	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err == nil && e.IsDir() {
+			err = os.Chmod(path, 0o700)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return os.RemoveAll(dir)
+}
+
+// SweepOwnCopies counts the copies below the roots of all stores and finds the old ones, which no process has used since a time,
+// with the bytes of their files; remove removes these. One that a process works in is never old.
+func SweepOwnCopies(roots string, before time.Time, remove bool) (all, old int, bytes int64, err error) {
+	locks, err := filepath.Glob(filepath.Join(roots, "*", "*", "*.lock"))
+	if err != nil {
+		return 0, 0, 0, err
+	}
+	var errs []error
+	for _, name := range locks {
+		all++
+		dir := name[:len(name)-len(".lock")]
+		used, err := os.Lstat(name)
+		if err != nil || !used.ModTime().Before(before) {
+			continue // it went just now, or is used
+		}
+		lock, err := lockOwn(dir, 0)
+		if err != nil {
+			if !errors.Is(err, protocol.ErrBusy) && !errors.Is(err, fs.ErrNotExist) {
+				errs = append(errs, err)
+			}
+			continue
+		}
+		errs = append(errs, filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
+			if err != nil {
+				return nil // a directory that was closed counts nothing
+			}
+			if info, err := e.Info(); err == nil && info.Mode().IsRegular() {
+				bytes += info.Size()
+			}
+			return nil
+		}), files.FreeLock(lock))
+		old++
+		if remove {
+			run := filepath.Dir(dir)
+			errs = append(errs, DropOwnCopy(filepath.Dir(run), protocol.RunID(filepath.Base(run)), filepath.Base(dir)))
+		}
+	}
+	return all, old, bytes, errors.Join(errs...)
+}

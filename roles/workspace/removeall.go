@@ -1,0 +1,27 @@
+package workspace
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+)
+
+// RemoveAll removes a directory that a run worked in, also where a directory in it cannot be written.
+func RemoveAll(dir string) error {
+	err := os.RemoveAll(dir)
+	if !errors.Is(err, fs.ErrPermission) {
+		return err
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	err = fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
+		if d != nil && d.IsDir() {
+			return root.Chmod(name, 0o700)
+		}
+		return nil // what cannot be looked at is told when it cannot be removed
+	})
+	return errors.Join(err, os.RemoveAll(dir))
+}
