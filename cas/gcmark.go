@@ -327,6 +327,9 @@ func (c *collector) reach(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := c.reachMemos(ctx); err != nil {
+		return err
+	}
 	for _, l := range stones {
 		n, _ := nameOf(l)
 		if was, ok := nameOf(c.marks.stones[n.sum]); ok {

@@ -16,6 +16,7 @@ type assignment struct {
 	begun protocol.StepStarted
 	since protocol.Seq // of its first event, where there is a transcript to read; else 0
 	by    roles.Performer
+	rules string // format and semantics of the run
 }
 
 // assign makes x the turn of a visit, but for what is read from the store.
@@ -41,6 +42,9 @@ func (d *driver) assign(ctx context.Context, x *assignment, step string) error {
 	}
 	if v.Again {
 		x.since = v.First
+	}
+	if o := d.s.Opened(); x.turn.Role.Caching != nil {
+		x.rules = fmt.Sprintf("semantics %d, format %d", o.Start.Semantics, o.Start.Format)
 	}
 	return nil
 }

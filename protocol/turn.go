@@ -34,10 +34,14 @@ type Turn struct {
 	Models   []string          // tried in order; the run's override applied
 	Context  ContextMode       // the run's override, "" for none: it holds in sub-workflows too
 	MCP      []MCPServer       // declared by the workflow
+	Cache    string            // what the run does about results that can be reused; it holds in sub-workflows too
 
 	Workspace string          // absolute; commands run in Workspace joined with Role.Dir
 	File      string          // path of the definition; relative script files are found beside it
 	Sources   map[string]Link // ActWorkflow: the YAML texts of sub-workflows, by the CIDs of their definitions
+
+	// Reuse is set where the result of the visit may be reused; nil for others.
+	Reuse *Reuse
 
 	History History // the conversation and its ancestors; loaded for agents and commands
 	// Transcript is the events of this visit so far, texts resolved: what a crash resumes from.
@@ -57,6 +61,13 @@ type Turn struct {
 	Windows map[string]int64
 	// Allowed are the tool calls that a person allowed for the whole run: digest → the name of that person.
 	Allowed map[string]string
+}
+
+// Reuse is what a visit, whose result may be reused, sees in the place of what no result may follow from.
+type Reuse struct {
+	Key     string   // of the result: what names a run or a step for the command is made of it
+	Environ []string // NAME=value, all that it inherits
+	Private string   // directory for what it keeps for itself while it runs
 }
 
 // ItemValue is a fan-out item with its value.

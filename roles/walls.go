@@ -25,6 +25,12 @@ type Walls interface {
 	Met(c Command, output string) string
 }
 
+// Hiding are Walls within which a command sees its workspace and the system alone, where the machine can.
+type Hiding interface {
+	// Hides tells, in a form to be compared, what a command sees besides on this machine. The error says why it sees more.
+	Hides() (string, error)
+}
+
 // A Command is what a run role starts.
 type Command struct {
 	Line      string   // what sh -c runs
@@ -40,6 +46,8 @@ type Command struct {
 	Grace     time.Duration // from SIGTERM to SIGKILL
 	Wholly    bool          // of a command without walls: what it leaves in the background ends with it
 	Hit       func(string)  // is called for each wall that Walls saw the command meet, before Run returns
+	Private   string        // of a confined command: directory for what it keeps for itself; "" is one of the workspace
+	Sealed    bool          // a confined command gets no devices and sockets of the user's
 	// Appeared is called with what the command left in the workspace on which other programs act, if it left
 	// any, before Run returns; nil is not called.
 	Appeared func(*protocol.Appeared)

@@ -311,19 +311,6 @@ func TestEveryKeyOfARoleHasAnEffectOrIsRefused(t *testing.T) {
 	}
 }
 
-// TestAKeyThatHasNoEffectYetIsRefused holds for the role and for the defaults.
-func TestAKeyThatHasNoEffectYetIsRefused(t *testing.T) {
-	_, ds := Load([]byte("wf: 1\nname: t\ndefaults: {timeout: 1m, cache: true}\nroles: {a: {run: ls, cache: no}}"), Options{})
-	var got []string
-	for _, d := range ds {
-		got = append(got, d.Message)
-	}
-	want := []string{`key "cache" in defaults has no effect yet`, `key "cache" in roles.a has no effect yet`}
-	if !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
-	}
-}
-
 // TestADefinitionThatAnEarlierGrammarTookStillOpens keeps the runs that pin one.
 func TestADefinitionThatAnEarlierGrammarTookStillOpens(t *testing.T) {
 	w := &protocol.Workflow{Kind: protocol.KindWorkflow, V: protocol.RecordVersion, Name: "t",

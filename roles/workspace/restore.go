@@ -450,3 +450,13 @@ func (x *restorer) remove(dir int, name string, c tree.Change) error {
 	}
 	return x.settle(dir, name, c)
 }
+
+// Flush has what was written below a directory on disk before it returns.
+func Flush(dir string) error {
+	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("workspace: %w", err)
+	}
+	defer unix.Close(fd)
+	return at.Flush(fd)
+}
