@@ -18,7 +18,7 @@ import (
 func cacheShape() *shape {
 	const run = "run: make dist\n"
 	return either(yesNo, object([]key{
-		{name: "inputs", shape: listOf(str), required: true, doc: "Files of the workspace that the command sees, as globs: no others are there, and these cannot be written. An empty list is none.", example: run + "cache: {inputs: [src/**, Makefile], outputs: [dist/**]}", field: "roles[].caching.inputs"},
+		{name: "inputs", shape: &shape{kind: aList, elem: str}, required: true, doc: "Files of the workspace that the command sees, as globs: no others are there, and these cannot be written. An empty list is none.", example: run + "cache: {inputs: [src/**, Makefile], outputs: [dist/**]}", field: "roles[].caching.inputs"},
 		{name: "outputs", shape: listOf(str), unset: "none", doc: "Files of the workspace that the command makes or changes, as globs. A result with a change of any other file is used and not kept.", example: run + "cache: {inputs: [src/**, Makefile], outputs: [dist/**]}", field: "roles[].caching.outputs"},
 		{name: "env", shape: listOf(matching(wordName, "the name of a variable")), unset: "none", doc: "Variables of the environment of wf that the command gets, and that results follow from. What is written under env of the role counts by itself.", example: run + "cache: {inputs: [src/**], env: [CC, CFLAGS]}", field: "roles[].caching.env"},
 		{name: "toolchain", shape: listOf(text), unset: "none", doc: "Commands that say which tools there are: results follow from what they write. They run in an empty directory, confined, before each visit.", example: run + "cache: {inputs: [src/**], outputs: [dist/**], toolchain: [go version]}", field: "roles[].caching.toolchain"},
