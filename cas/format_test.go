@@ -97,11 +97,12 @@ var written = map[string]any{
 	"StepCompleted": protocol.StepCompleted{}, "GitState": protocol.GitState{}, "Forked": protocol.Forked{}, "Place": protocol.MemoryPlace{},
 	"Appeared": protocol.Appeared{}, "Found": protocol.Found{}, "Sink": protocol.Sink{}, "CausedBy": protocol.CausedBy{}, "Webhook": protocol.Webhook{}, "Trigger": protocol.Trigger{}, "Tombstone": protocol.Tombstone{},
 	"Concurrency": protocol.Concurrency{},
-	"Artifacts":   protocol.Artifacts{},
-	"Group":       protocol.Group{},
-	"Slot":        protocol.Slot{},
-	"Use":         protocol.Use{},
-	"Claim":       protocol.Claim{},
+	"Caching":     protocol.Caching{}, "Memo": protocol.Memo{}, "MemoChange": protocol.MemoChange{}, "MemoBefore": protocol.MemoBefore{}, "MemoAfter": protocol.MemoAfter{},
+	"Artifacts": protocol.Artifacts{},
+	"Group":     protocol.Group{},
+	"Slot":      protocol.Slot{},
+	"Use":       protocol.Use{},
+	"Claim":     protocol.Claim{},
 }
 
 // Whatever is written, with all fields set and with none, has the fields of docs/format.md, all

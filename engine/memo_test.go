@@ -351,6 +351,17 @@ func TestM01AResultIsReusedForATime(t *testing.T) {
 	want(t, "from then on", m.did(yaml), "reused")
 }
 
+// Runs of other workflows share results, unless the role says otherwise.
+func TestM01TheScopeOfResults(t *testing.T) {
+	for scope, other := range map[string]string{protocol.CacheStore: "reused", protocol.CacheWorkflow: "none"} {
+		m := newMemos(t)
+		yaml := role("echo x", "{inputs: [], scope: "+scope+"}")
+		want(t, "first", m.did(yaml), "none")
+		want(t, "the same workflow", m.did(yaml), "reused")
+		want(t, "another one, "+scope, m.did(strings.Replace(yaml, "name: one", "name: two", 1)), other)
+	}
+}
+
 func TestM02ARunSaysWhetherItReuses(t *testing.T) {
 	m := newMemos(t)
 	m.write("src/a", "one")

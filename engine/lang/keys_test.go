@@ -93,6 +93,13 @@ var beside = map[string]struct{ actions, proof string }{
 	"artifacts.max_size":   {"", "TestO06bBeyondALimitTheVisitFails"},
 	"artifacts.max_total":  {"", "TestO06bBeyondALimitTheVisitFails"},
 	"artifacts.max_files":  {"", "TestO06bBeyondALimitTheVisitFails"},
+	"cache":                {"run", "TestM01TheWholeWorkspace"},
+	"cache.inputs":         {"", "TestM01AResultIsReused"},
+	"cache.outputs":        {"", "TestM01WritesBesideTheOutputsPreventStoring"},
+	"cache.env":            {"", "TestM02TheFirstThingThatDiffersIsNamed"},
+	"cache.toolchain":      {"", "TestM02TheFirstThingThatDiffersIsNamed"},
+	"cache.scope":          {"", "TestM01TheScopeOfResults"},
+	"cache.for":            {"", "TestM01AResultIsReusedForATime"},
 	"workflow":             {"workflow", "TestASubWorkflowHandsItsQuestionUpAndTheAnswerDown"},
 	"wait":                 {"wait", "TestWaitTellsWhenItIsDue"},
 	"wait.for":             {"", "TestWaitTellsWhenItIsDue"},
@@ -253,7 +260,7 @@ var samples = map[string]string{
 	"description": "What it is for.", "tools": "[read_file]", "model": "a/b", "params": "{temperature: 1}", "max_turns": "3",
 	"context": "task", "task": "{words: 10}", "task_summaries": "1", "dynamic": "[date]", "compaction": "{keep: 2}", "memory": "true",
 	"sandbox": "off", "network": "allow", "timeout": "1m", "retry": "2", "max_visits": "3", "route": "all", "continue_on_error": "true",
-	"once": "true", "concurrency": "g", "on_timeout": "escalate", "remind": "1m", "assignees": "[anna]", "stdin": "text", "env": "{A: b}", "dir": "sub", "artifacts": "[dist]",
+	"once": "true", "concurrency": "g", "on_timeout": "escalate", "remind": "1m", "assignees": "[anna]", "stdin": "text", "env": "{A: b}", "dir": "sub", "artifacts": "[dist]", "cache": "{inputs: [src/**]}",
 }
 
 // TestEveryKeyOfARoleHasAnEffectOrIsRefused loads each key beside each action: either the
