@@ -100,6 +100,8 @@ var written = map[string]any{
 	"Caching":     protocol.Caching{}, "Memo": protocol.Memo{}, "MemoChange": protocol.MemoChange{}, "MemoBefore": protocol.MemoBefore{}, "MemoAfter": protocol.MemoAfter{},
 	"Artifacts": protocol.Artifacts{},
 	"Group":     protocol.Group{},
+	"Workspace": protocol.Workspace{},
+	"FilesKept": protocol.FilesKept{},
 	"Slot":      protocol.Slot{},
 	"Use":       protocol.Use{},
 	"Claim":     protocol.Claim{},

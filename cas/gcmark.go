@@ -95,11 +95,11 @@ type marker struct {
 	ids    map[[32]byte]uint32
 	sums   [][32]byte // by id
 	blocks []gcBlock
-	stones map[[32]byte]protocol.Link // tombstones: the newest event that the run had
+	stones map[[32]byte][]protocol.Link // tombstones: the newest event that the run had, and what kept its files
 }
 
 func newMarker() marker {
-	return marker{ids: map[[32]byte]uint32{}, stones: map[[32]byte]protocol.Link{}}
+	return marker{ids: map[[32]byte]uint32{}, stones: map[[32]byte][]protocol.Link{}}
 }
 
 func (m *marker) id(sum [32]byte) uint32 {
@@ -119,7 +119,7 @@ type seenBlock struct {
 	size  int
 	links []ref
 	odd   bool
-	stone protocol.Link
+	stone []protocol.Link
 }
 
 // lookAt reads the links of a block.
@@ -132,7 +132,11 @@ func lookAt(u *unpacked) seenBlock {
 	if u.codec != cid.Raw && bytes.Contains(u.data, tombstoneMark) {
 		var t protocol.Tombstone
 		if Decode(u.data, &t) == nil && t.Kind == protocol.KindTombstone {
-			b.stone, _ = protocol.ParseLink(t.Head)
+			for _, text := range []string{t.Head, t.Files} {
+				if l, err := protocol.ParseLink(text); err == nil {
+					b.stone = append(b.stone, l)
+				}
+			}
 		}
 	}
 	return b
@@ -157,7 +161,7 @@ func (m *marker) add(b *seenBlock) {
 		g.state |= gcOdd
 	}
 	g.size, g.links = uint32(b.size), links
-	if b.stone.Defined() {
+	if len(b.stone) > 0 {
 		m.stones[b.sum] = b.stone
 	}
 }
@@ -332,8 +336,10 @@ func (c *collector) reach(ctx context.Context) error {
 	}
 	for _, l := range stones {
 		n, _ := nameOf(l)
-		if was, ok := nameOf(c.marks.stones[n.sum]); ok {
-			c.bury(was)
+		for _, was := range c.marks.stones[n.sum] {
+			if was, ok := nameOf(was); ok {
+				c.bury(was)
+			}
 		}
 	}
 	return nil

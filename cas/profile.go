@@ -101,8 +101,12 @@ var records = map[string]map[string]form{
 	protocol.KindGroup: {
 		"name": needed | isText, "last": needed | isInt, "slots": needed | isList | isNull, "queue": needed | isList | isNull,
 	},
+	protocol.KindFilesKept: {
+		"prev": needed | isLink | isNull, "tree": needed | isLink,
+	},
 	protocol.KindTombstone: {
 		"run": needed | isText, "head": needed | isText, "seq": needed | isInt, "by": isText, "at": needed | isInt, "why": isText,
+		"files": isText,
 	},
 	protocol.KindChunks: {
 		"size": needed | isInt, "parts": needed | isList,

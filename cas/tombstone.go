@@ -29,7 +29,7 @@ type Deletion struct {
 	ts        int64 // unix µs, as in the tombstone
 }
 
-// Bury is the deletion of the run with this head; t says by which user, when and why.
+// Bury is the deletion of the run with this head; t says by which user, when and why, and what kept its files.
 func Bury(h Head, t protocol.Tombstone) (Deletion, error) {
 	t.Kind, t.V, t.Run, t.Head, t.Seq = protocol.KindTombstone, protocol.RecordVersion, protocol.RunOf(h.Name), h.Link.String(), h.Seq
 	b, err := Encode(t)
@@ -124,10 +124,13 @@ func (s *Store) bury(tx *bolt.Tx, lk *lookup, d Deletion) error {
 		lk.buried = map[protocol.Link][]byte{}
 	}
 	lk.buried[d.tombstone.Link] = d.tombstone.Data
-	if err := dropHead(tx, d.head.Name); err != nil {
-		return err
+	run := protocol.RunOf(d.head.Name)
+	for _, name := range []string{d.head.Name, protocol.FilesHead(run)} {
+		if err := dropHead(tx, name); err != nil {
+			return err
+		}
 	}
-	m := Move{Name: protocol.DeletedHead(protocol.RunOf(d.head.Name)), New: d.tombstone.Link, TS: d.ts}
+	m := Move{Name: protocol.DeletedHead(run), New: d.tombstone.Link, TS: d.ts}
 	if err := moveHead(tx, Head{}, m); err != nil {
 		return err
 	}
@@ -144,10 +147,14 @@ func dropHead(tx *bolt.Tx, name string) error {
 			return err
 		}
 	}
+	run, ok := strings.CutPrefix(name, protocol.RunHead(""))
+	if !ok {
+		return nil
+	}
 	if err := sub(tx, indexBases).Delete([]byte(name)); err != nil {
 		return err
 	}
-	return sub(tx, indexDerived).Delete([]byte(StateKey(protocol.RunOf(name))))
+	return sub(tx, indexDerived).Delete([]byte(StateKey(protocol.RunID(run))))
 }
 
 // dropPrefix removes the entries with keys that begin with prefix.

@@ -113,6 +113,21 @@ func (k *keeper) take(turn *protocol.Turn, spec *protocol.Artifacts) (protocol.L
 	return root, err
 }
 
+// hold keeps collections away from now on.
+func (k *keeper) hold() (err error) {
+	if k.release == nil {
+		k.release, err = k.e.Store.Hold(k.ctx)
+	}
+	return err
+}
+
+// letGo lets collections run again.
+func (k *keeper) letGo() {
+	if k.release != nil {
+		k.release()
+	}
+}
+
 func (k *keeper) put(b tree.Block) error {
 	if k.seen[b.Link] {
 		return nil
@@ -129,10 +144,8 @@ func (k *keeper) put(b tree.Block) error {
 
 // flush stores what there is. Nothing leads to it yet, so no collection may run from now on.
 func (k *keeper) flush() (err error) {
-	if k.release == nil {
-		if k.release, err = k.e.Store.Hold(k.ctx); err != nil {
-			return err
-		}
+	if err := k.hold(); err != nil {
+		return err
 	}
 	if err := k.e.Store.Commit(k.ctx, cas.Batch{Blocks: k.blocks}); err != nil {
 		return err

@@ -67,7 +67,15 @@ func (e *Engine) delete(ctx context.Context, run protocol.RunID, b Burial, at in
 		if !h.Link.Defined() || i == 0 && h.Seq != s.Seq {
 			return nil, fmt.Errorf("run %s: %w", r, protocol.ErrHeadMoved) // it went on before it was locked
 		}
-		d, err := cas.Bury(h, protocol.Tombstone{By: b.By, At: at, Why: hide.String(b.Why)})
+		files, err := e.Store.Head(ctx, protocol.FilesHead(r))
+		if err != nil {
+			return nil, err
+		}
+		stone := protocol.Tombstone{By: b.By, At: at, Why: hide.String(b.Why)}
+		if files.Link.Defined() {
+			stone.Files = files.Link.String()
+		}
+		d, err := cas.Bury(h, stone)
 		if err != nil {
 			return nil, err
 		}

@@ -54,6 +54,7 @@ func (e *Engine) Drive(ctx context.Context, run protocol.RunID, o DriveOptions) 
 	}
 	defer d.drove()
 	defer d.tellHold(nil)
+	defer d.untrack()
 	if err = d.drive(ctx, o); err != nil {
 		d.abandon(err)
 		if err != ctx.Err() {
@@ -101,8 +102,9 @@ type driver struct {
 	agents       bool   // the run has an agent: its commands are confined
 	changes      uint64 // commit counter of the store when the journal was last looked at
 	groups       groups // in which the run and its visits are
-	cleared      bool   // nothing that the run had begun goes on, so that its always roles may
-	left         error  // why that does not hold of a sub-workflow
+	tracker      *tracker
+	cleared      bool  // nothing that the run had begun goes on, so that its always roles may
+	left         error // why that does not hold of a sub-workflow
 }
 
 // report is what a worker has to say: something that happened, or how the visit ended.
@@ -171,7 +173,11 @@ func (d *driver) drive(ctx context.Context, o DriveOptions) error {
 	if facts, err = d.admission(ctx, facts); err != nil || d.s.Status().Final() {
 		return err
 	}
-	if err := d.advance(ctx, facts, nil); err != nil {
+	tracked, err := d.tracking(ctx)
+	if err != nil {
+		return err
+	}
+	if err := d.advance(ctx, append(facts, tracked...), nil); err != nil {
 		return err
 	}
 	for {
@@ -394,6 +400,9 @@ func (d *driver) note(ctx context.Context, r report) error {
 	if err != nil {
 		r.end.artifacts.letGo()
 		return err
+	}
+	if r.end.files != nil && len(facts) > 0 {
+		facts = append([]cas.Draft{{Step: r.step, Data: *r.end.files}}, facts...)
 	}
 	if name := d.groups.uses[r.step]; name != "" && errors.Is(r.end.err, protocol.ErrWaiting) && len(facts) == 0 {
 		facts = []cas.Draft{{Step: r.step, Data: protocol.GroupLeft{Group: name}}}

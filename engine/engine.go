@@ -60,10 +60,14 @@ type Engine struct {
 	// the user's own.
 	Pins *cas.Pins
 
+	// Seen keeps what was seen of workspaces between processes; nil keeps it in memory alone.
+	Seen SeenFiles
+
 	// Scratch is where visits whose results are reused have copies of their files; "" is a directory of the user's cache.
 	Scratch string
 
 	lib    library
+	areas  areas
 	pasts  pasts
 	places places
 

@@ -81,6 +81,9 @@ func (e *Engine) Fork(ctx context.Context, run protocol.RunID, o ForkOptions) (p
 	if err != nil {
 		return "", err
 	}
+	if err := e.shareFiles(ctx, run, id); err != nil {
+		return "", fmt.Errorf("the files of run %s, a fork of run %s: %w", id, run, err)
+	}
 	if len(raised) > 0 {
 		if _, err := fork.Append(ctx, now, raised, nil); err != nil {
 			return "", fmt.Errorf("raise the limits of run %s, a fork of run %s: %w", id, run, err)

@@ -36,7 +36,7 @@ type memoizing struct {
 	parts   []protocol.MemoPart
 	key     string
 	environ []string
-	files   shot // the input tree
+	files   outline // the input tree
 }
 
 // reuse carries out a visit of a role that reuses results.

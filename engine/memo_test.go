@@ -628,13 +628,12 @@ func TestM01TwoAtOncePerformOnce(t *testing.T) {
 	m.write("src/a", "one")
 	yaml := role("sleep 0.2; "+building, "{inputs: [src/**], outputs: [dist/**]}")
 	ids := []protocol.RunID{m.start(yaml, ""), m.start(yaml, "")}
-	second := *m.e
 	s, err := cas.Open(t.Context(), filepath.Join(m.dir, ".wf"), cas.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.Close() })
-	other := &engine.Engine{Store: s, Performers: second.Performers, Scratch: m.e.Scratch, Now: m.e.Now}
+	other := &engine.Engine{Store: s, Performers: m.e.Performers, Scratch: m.e.Scratch, Now: m.e.Now}
 	var both sync.WaitGroup
 	for i, e := range []*engine.Engine{m.e, other} {
 		both.Go(func() {

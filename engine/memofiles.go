@@ -27,13 +27,13 @@ const (
 	memoFileSize = 500 << 20
 )
 
-// A shot is the tree of a directory, without the contents of files.
-type shot struct {
+// An outline is the tree of a directory, without the contents of files.
+type outline struct {
 	root  protocol.Link
 	nodes map[protocol.Link][]byte
 }
 
-func (s *shot) read(l protocol.Link) ([]byte, error) {
+func (s *outline) read(l protocol.Link) ([]byte, error) {
 	if b, ok := s.nodes[l]; ok {
 		return b, nil
 	}
@@ -41,15 +41,15 @@ func (s *shot) read(l protocol.Link) ([]byte, error) {
 }
 
 // walk yields the files.
-func (s *shot) walk() iter.Seq2[tree.Item, error] {
+func (s *outline) walk() iter.Seq2[tree.Item, error] {
 	if !s.root.Defined() {
 		return func(func(tree.Item, error) bool) {}
 	}
 	return tree.Walk(s.read, s.root)
 }
 
-// changed is what differs between two shots: files and links, by path.
-func changed(before, after *shot) (out []tree.Change, err error) {
+// changed is what differs between two outlines: files and links, by path.
+func changed(before, after *outline) (out []tree.Change, err error) {
 	both := func(l protocol.Link) ([]byte, error) {
 		if b, ok := before.nodes[l]; ok {
 			return b, nil
@@ -74,8 +74,8 @@ func taking(choose tree.Chooser, put func(tree.Block) error) workspace.Taking {
 }
 
 // shoot takes the tree of a directory. With whole it has directories without files, too.
-func shoot(ctx context.Context, dir string, choose tree.Chooser, whole bool) (shot, error) {
-	s := shot{nodes: map[protocol.Link][]byte{}}
+func shoot(ctx context.Context, dir string, choose tree.Chooser, whole bool) (outline, error) {
+	s := outline{nodes: map[protocol.Link][]byte{}}
 	t := taking(choose, func(b tree.Block) error {
 		if b.Link.CID().Type() != cid.Raw {
 			s.nodes[b.Link] = b.Data
@@ -89,7 +89,7 @@ func shoot(ctx context.Context, dir string, choose tree.Chooser, whole bool) (sh
 }
 
 // inputs is the tree of what the visit reads of the workspace. Of what cannot be read no key tells.
-func (m *memoizing) inputs() (shot, error) {
+func (m *memoizing) inputs() (outline, error) {
 	globs := m.turn.Role.Caching.Inputs
 	if m.turn.Role.Caching.Whole {
 		globs = []string{"**"}
@@ -112,13 +112,13 @@ func (m *memoizing) inputs() (shot, error) {
 	return s, nil
 }
 
-func (m *memoizing) shootGlobs(dir string, texts []string) (shot, error) {
+func (m *memoizing) shootGlobs(dir string, texts []string) (outline, error) {
 	if len(texts) == 0 {
-		return shot{}, nil
+		return outline{}, nil
 	}
 	globs, err := tree.NewGlobs(texts)
 	if err != nil {
-		return shot{}, err
+		return outline{}, err
 	}
 	return shoot(m.ctx, dir, globs.Top(), false)
 }

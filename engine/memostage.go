@@ -229,27 +229,27 @@ var errMoved = errors.New("the inputs changed while they were copied")
 
 // stage puts the inputs, which are as the key says or an error wrapping errMoved, into an empty directory, where they cannot
 // be written.
-func (m *memoizing) stage(s *spot) (shot, error) {
+func (m *memoizing) stage(s *spot) (outline, error) {
 	items := []tree.Item{}
 	for it, err := range m.files.walk() {
 		if err != nil {
-			return shot{}, err
+			return outline{}, err
 		}
 		items = append(items, it)
 	}
 	root, err := os.OpenRoot(m.turn.Workspace)
 	if err != nil {
-		return shot{}, err
+		return outline{}, err
 	}
 	defer root.Close()
 	laid, err := workspace.Lay(s.work(), items, workspace.Laying{Open: contentIn(root)})
 	switch {
 	case errors.Is(err, protocol.ErrCorrupt) || errors.Is(err, fs.ErrNotExist):
-		return shot{}, fmt.Errorf("%w: %w", errMoved, err)
+		return outline{}, fmt.Errorf("%w: %w", errMoved, err)
 	case err != nil:
-		return shot{}, err
+		return outline{}, err
 	case len(laid.Skipped) > 0:
-		return shot{}, &protocol.Failure{Class: "cache", ErrorInfo: protocol.ErrorInfo{Code: "inputs_refused", Phase: "cache", Message: "an input cannot be copied: " + laid.Skipped[0]}}
+		return outline{}, &protocol.Failure{Class: "cache", ErrorInfo: protocol.ErrorInfo{Code: "inputs_refused", Phase: "cache", Message: "an input cannot be copied: " + laid.Skipped[0]}}
 	}
 	for _, it := range items {
 		mode := fs.FileMode(0o444)
@@ -260,12 +260,12 @@ func (m *memoizing) stage(s *spot) (shot, error) {
 			continue
 		}
 		if err := os.Chmod(filepath.Join(s.work(), filepath.FromSlash(it.Path)), mode); err != nil {
-			return shot{}, err
+			return outline{}, err
 		}
 	}
 	if dir := m.turn.Role.Dir; dir != "" && filepath.IsLocal(dir) {
 		if err := os.MkdirAll(filepath.Join(s.work(), dir), 0o700); err != nil {
-			return shot{}, err
+			return outline{}, err
 		}
 	}
 	return shoot(m.ctx, s.work(), everything(), true)
@@ -413,7 +413,7 @@ func (m *memoizing) keepFiles(keep *keeper, dir string, made []string, changes [
 	if len(made) == 0 {
 		return "", "", nil
 	}
-	s := shot{nodes: map[protocol.Link][]byte{}}
+	s := outline{nodes: map[protocol.Link][]byte{}}
 	secrets := roles.Secrets(os.Environ(), m.turn.Secrets)
 	t := taking(choosePaths(made), func(b tree.Block) error {
 		s.nodes[b.Link] = b.Data

@@ -93,7 +93,7 @@ func (d *driver) fill(ctx context.Context, t *protocol.Turn, begun *protocol.Ste
 	return err
 }
 
-// transcript collects the events of a visit, and of its run those that tell how a process ended,
+// transcript collects the events of a visit, but those of its files, and of its run those that tell how a process ended,
 // long texts in place, and pairs its answers.
 func transcript(read Reader, t *protocol.Turn, events iter.Seq2[protocol.Entry, error]) error {
 	step := t.Step.String()
@@ -101,7 +101,7 @@ func transcript(read Reader, t *protocol.Turn, events iter.Seq2[protocol.Entry, 
 	open := false // it waits: of an answer and a timer the first counts
 	for e, err := range events {
 		ended := e.Step == nil && (e.Type == protocol.EvSuspended || e.Type == protocol.EvResumed)
-		if err == nil && e.StepName() != step && !ended {
+		if err == nil && (e.StepName() != step && !ended || e.Type == protocol.EvFilesAt) {
 			continue
 		}
 		if err == nil {

@@ -39,6 +39,7 @@ type outcome struct {
 	held       int64 // µs, kept back by the limits of a provider
 	git        *protocol.GitState
 	artifacts  artifacts
+	files      *protocol.FilesAt // what it left in the workspace; nil where that is not recorded
 }
 
 // errTimeout is the cause with which an attempt is cancelled at its timeout.
@@ -158,14 +159,20 @@ func (d *driver) carryOut(ctx context.Context, x *assignment, emit roles.Emit) (
 		end.err = &protocol.Failure{ErrorInfo: protocol.ErrorInfo{Code: "cut_off", Phase: "run", Message: "wf ended while the command ran, and a person counted it as failed"}}
 		return end
 	}
+	files, err := d.recorded(ctx, turn, emit)
+	if err != nil {
+		end.err = err
+		return end
+	}
+	defer files.end()
 	whole := ctx
 	ctx, clock := limited(ctx, time.Duration(turn.Role.Timeout)*time.Microsecond, d.e.now)
 	defer clock.stop()
 	here := d.e.acts(turn)
 	if turn.Role.Caching != nil {
-		end.conclusion, end.err = d.reuse(ctx, x, here, clock.watch(emit))
+		end.conclusion, end.err = d.reuse(ctx, x, here, clock.watch(files.watch(emit)))
 	} else {
-		end.conclusion, end.err = x.by.Perform(ctx, *turn, clock.watch(emit))
+		end.conclusion, end.err = x.by.Perform(ctx, *turn, clock.watch(files.watch(emit)))
 	}
 	here.leave()
 	end.held = clock.heldFor()
@@ -173,6 +180,7 @@ func (d *driver) carryOut(ctx context.Context, x *assignment, emit roles.Emit) (
 	if end.err == nil && turn.Role.Action.ActsOnFiles() {
 		end.git = gitState(ctx, turn.Workspace)
 	}
+	end.files = files.after(whole)
 	d.e.takeArtifacts(whole, turn, end)
 	return end
 }

@@ -22,6 +22,7 @@ type Workflow struct {
 	Webhook     *Webhook         `cbor:"webhook,omitempty" json:"webhook,omitempty"`
 	Notify      []Sink           `cbor:"notify,omitempty" json:"notify,omitempty"` // sorted by name
 	Concurrency *Concurrency     `cbor:"concurrency,omitempty" json:"concurrency,omitempty"`
+	Workspace   *Workspace       `cbor:"workspace,omitempty" json:"workspace,omitempty"`
 }
 
 // MCPServer offers tools to agents, as mcp:NAME/TOOL. Exactly one of Command and URL is set.

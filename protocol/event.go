@@ -88,6 +88,8 @@ const (
 	EvClosing          EventType = "closing"
 	EvClosingSkipped   EventType = "closing_skipped"
 	EvCancelAsked      EventType = "cancel_asked"
+	EvFilesTracked     EventType = "files_tracked"
+	EvFilesAt          EventType = "files"
 	EvReused           EventType = "reused"
 	EvNotReused        EventType = "not_reused"
 	EvNotStored        EventType = "not_stored"

@@ -40,6 +40,8 @@ func (GroupLeft) EventType() EventType       { return EvGroupLeft }
 func (Closing) EventType() EventType         { return EvClosing }
 func (CancelAsked) EventType() EventType     { return EvCancelAsked }
 func (ClosingSkipped) EventType() EventType  { return EvClosingSkipped }
+func (FilesTracked) EventType() EventType    { return EvFilesTracked }
+func (FilesAt) EventType() EventType         { return EvFilesAt }
 
 // EventType names the type that a CompactionDraft is stored as.
 func (CompactionDraft) EventType() EventType { return EvCompacted }

@@ -14,9 +14,11 @@ type Tombstone struct {
 	// Head is the CID of the newest event that the run had, as text: nothing is reached through it.
 	Head string `cbor:"head" json:"head"`
 	Seq  Seq    `cbor:"seq" json:"seq"` // of that event
-	By   string `cbor:"by" json:"by"`
-	At   int64  `cbor:"at" json:"at"` // unix µs
-	Why  string `cbor:"why" json:"why"`
+	// Files is that of the FilesKept of the run, as text; "" where none were recorded.
+	Files string `cbor:"files,omitempty" json:"files,omitempty"`
+	By    string `cbor:"by" json:"by"`
+	At    int64  `cbor:"at" json:"at"` // unix µs
+	Why   string `cbor:"why" json:"why"`
 }
 
 // Error is what is said of the run from now on. It wraps ErrRunDeleted.

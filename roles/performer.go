@@ -53,6 +53,12 @@ func IsSoon(ctx context.Context) bool { return ctx.Value(soonKey{}) != nil }
 
 type soonKey struct{}
 
+// A Writer is a Performer that knows which roles, and which of the tools that they call, may change the files of the
+// workspace; with "" the role. All do of one that is none.
+type Writer interface {
+	MayWrite(role *protocol.Role, tool string) bool
+}
+
 // A Preparer is a Performer that fixes, before the visit starts, what its record holds of
 // tools and injected text. It is called once per visit; later attempts see the recorded
 // values in Turn.History.

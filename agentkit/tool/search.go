@@ -9,8 +9,8 @@ import (
 	"regexp"
 	"strings"
 
-	"wf/agentkit/internal/gitignore"
 	"wf/protocol"
+	"wf/protocol/tree"
 	"wf/roles/workspace"
 )
 
@@ -112,7 +112,7 @@ func fileFilter(glob string) (only func(string) bool, problem string) {
 	for _, g := range braces(rest, nil) {
 		lines = append(lines, strings.NewReplacer("!", `\!`, "#", `\#`).Replace(g[:1])+g[1:])
 	}
-	list := (*gitignore.List)(nil).With("", []byte(strings.Join(lines, "\n")))
+	list := (*tree.IgnoreList)(nil).With("", []byte(strings.Join(lines, "\n")))
 	if list == nil {
 		return nil, fmt.Sprintf("glob %q can match no file", glob)
 	}
@@ -183,7 +183,7 @@ func (s *searcher) run(name string) Result {
 }
 
 // above reads the ignore files of the directories that name lies in.
-func (s *searcher) above(name string) *gitignore.List {
+func (s *searcher) above(name string) *tree.IgnoreList {
 	if name == "." {
 		return nil
 	}
@@ -197,7 +197,7 @@ func (s *searcher) above(name string) *gitignore.List {
 }
 
 // ignores adds the ignore files of a directory.
-func (s *searcher) ignores(list *gitignore.List, dir string) *gitignore.List {
+func (s *searcher) ignores(list *tree.IgnoreList, dir string) *tree.IgnoreList {
 	within := dir
 	if dir == "." {
 		within = ""
@@ -207,7 +207,7 @@ func (s *searcher) ignores(list *gitignore.List, dir string) *gitignore.List {
 }
 
 // dir walks a directory. Symbolic links are not followed.
-func (s *searcher) dir(name string, list *gitignore.List) {
+func (s *searcher) dir(name string, list *tree.IgnoreList) {
 	entries, err := fs.ReadDir(s.root.FS(), name) // sorted by name
 	if err != nil {
 		s.blind++

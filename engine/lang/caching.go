@@ -11,7 +11,6 @@ import (
 	"wf/engine/yaml"
 	"wf/protocol"
 	"wf/protocol/lazy"
-	"wf/protocol/tree"
 )
 
 // cacheShape is what a role says of reusing results.
@@ -36,7 +35,7 @@ func (l *loader) caching(role string, n *yaml.Node) *protocol.Caching {
 		return &protocol.Caching{Whole: true}
 	}
 	c := &protocol.Caching{
-		Inputs: l.globs(role, "inputs", n.Get("inputs")), Outputs: l.globs(role, "outputs", n.Get("outputs")),
+		Inputs: l.globs("roles."+role+".cache.inputs", n.Get("inputs")), Outputs: l.globs("roles."+role+".cache.outputs", n.Get("outputs")),
 		Env: l.words(n.Get("env")), Toolchain: l.words(n.Get("toolchain")), For: lifetimeOf(l.str(n.Get("for"))),
 	}
 	slices.Sort(c.Env)
@@ -57,14 +56,6 @@ func lifetimeOf(text string) int64 {
 	}
 	us, _ := parseDuration(text)
 	return us
-}
-
-func (l *loader) globs(role, key string, n *yaml.Node) []string {
-	out := l.words(n)
-	if _, err := tree.NewGlobs(out); err != nil && len(out) > 0 {
-		l.wrong(n, fmt.Sprintf("roles.%s.cache.%s: %v", role, key, err), "globs are relative to the workspace and stay in it, such as src/** or report.html")
-	}
-	return out
 }
 
 // cacheRules says why results of a role cannot be reused (WF037).

@@ -58,6 +58,7 @@ var (
 	anything = &shape{kind: anyJSON}
 	schemaOf = &shape{kind: aSchema}
 	condExpr = &shape{kind: anExpr}
+	size     = matching(byteSize, "a size such as 500KB, 100MB or 2GB")
 )
 
 func doc(s *shape, d string) *shape {
@@ -117,6 +118,9 @@ func (g *language) fileKeys() []key {
 		{name: "concurrency", shape: groupShape(true), unset: "a run waits for no other",
 			doc:     "Concurrency group of the workflow: of all runs of the store that name the same group at most max act at a time, whatever their workflow is. A run holds its slot from before its first step to its final event, also while it waits. A sub-workflow enters the slot of the run it belongs to.",
 			example: "inputs: {env: string}\nconcurrency: {group: \"deploy-${{ inputs.env }}\"}", field: "concurrency"},
+		{name: "workspace", shape: object(workspaceKeys(), ""), unset: "files are recorded where an agent of the workflow may write, and the workspace has at most 50,000 files and 500 MB",
+			doc:     "Which files of the workspace a run records, so that they can be shown, compared and brought back. Left out are what the .gitignore and .wfignore files leave out that are there when the run starts, .git and .wf; links are not followed. A file that holds a declared secret, or what has the shape of one, is named and not recorded.",
+			example: "workspace: {track: true, exclude: [\"data/**\"], max_size: 20MB}", field: "workspace"},
 		{name: "defaults", shape: g.defaults, unset: "none", example: "defaults: {model: openai/gpt-5, timeout: 10m}", effect: "merged into the roles; the definition has no field of its own for it"},
 		{name: "roles", shape: roles, required: true,
 			doc: "The participants: name → role.", example: "roles: {test: {run: go test ./...}}", field: "roles"},
@@ -128,6 +132,16 @@ func (g *language) fileKeys() []key {
 		{name: "outputs", shape: mapOf(anything), unset: "a run yields nothing",
 			doc:     "What a run yields: name → template or any value. Steps that may not have happened are read with ?. and ??.",
 			example: "outputs: {report: \"${{ steps.test?.text ?? 'nothing ran' }}\"}", field: "outputs"},
+	}
+}
+
+// workspaceKeys are those of workspace.
+func workspaceKeys() []key {
+	return []key{
+		{name: "track", shape: yesNo, unset: "where an agent of the workflow may write, and the workspace has at most 50,000 files and 500 MB", doc: "Whether the files of the workspace are recorded: before and after each attempt that may write, and after each such tool call.", example: "workspace: {track: true}", field: "workspace.track"},
+		{name: "include", shape: listOf(str), unset: "none", doc: "Globs of files that are recorded although a .gitignore or .wfignore leaves them out.", example: "workspace: {include: [dist/**]}", field: "workspace.include"},
+		{name: "exclude", shape: listOf(str), unset: "none", doc: "Globs of files that are not recorded.", example: "workspace: {exclude: [\"data/**\"]}", field: "workspace.exclude"},
+		{name: "max_size", shape: size, def: "100MB", doc: "The largest file that is recorded, at most 10GB; of a larger one its name and size are.", example: "workspace: {max_size: 1GB}", field: "workspace.max_size"},
 	}
 }
 

@@ -103,7 +103,6 @@ func commonKeys() []key {
 }
 
 func artifactsShape() *shape {
-	size := matching(byteSize, "a size such as 500KB, 100MB or 2GB")
 	return either(listOf(str), object([]key{
 		{name: "paths", shape: listOf(str), required: true, doc: "Globs relative to the workspace.", example: "run: make dist\nartifacts: {paths: [dist/**], max_size: 500MB}", field: "roles[].artifacts.paths"},
 		{name: "max_size", shape: size, def: "100MB", doc: "The largest file, at most 10GB. KB, MB and GB are powers of 1,024 bytes.", example: "run: make dist\nartifacts: {paths: [dist/**], max_size: 500MB}", field: "roles[].artifacts.max_size"},

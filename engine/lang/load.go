@@ -172,6 +172,7 @@ func (l *loader) decode() {
 	l.decodeSchedule(l.root.Get("on").Get("schedule"))
 	l.decodeWebhook(l.root.Get("on").Get("webhook"))
 	l.w.Concurrency = l.concurrency(l.root.Get("concurrency"))
+	l.w.Workspace = l.workspace(l.root.Get("workspace"))
 	l.decodeRoles(l.root.Get("roles"), l.root.Get("defaults"))
 	l.decodeAlways(l.root.Get("always"))
 	l.decodeEdges(l.root.Get("edges"))

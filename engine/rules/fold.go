@@ -50,7 +50,7 @@ var moves = map[protocol.EventType]bool{protocol.EvRunStarted: true, protocol.Ev
 	protocol.EvAttemptFailed: true, protocol.EvWaiting: true, protocol.EvAnswered: true, protocol.EvApproval: true, protocol.EvMessage: true, protocol.EvReminded: true, protocol.EvEscalated: true, protocol.EvUsage: true, protocol.EvHeld: true, protocol.EvReleased: true, protocol.EvSuspended: true,
 	protocol.EvQueued: true, protocol.EvAdmitted: true, protocol.EvGroupWaiting: true, protocol.EvGroupEntered: true,
 	protocol.EvCompacted: true, protocol.EvCompactionAsked: true, protocol.EvCancelled: true, protocol.EvLimitChanged: true, protocol.EvForked: true, protocol.EvDone: true,
-	protocol.EvClosing: true, protocol.EvClosingSkipped: true, protocol.EvCancelAsked: true}
+	protocol.EvClosing: true, protocol.EvClosingSkipped: true, protocol.EvCancelAsked: true, protocol.EvFilesTracked: true}
 
 func (s *State) decode(e protocol.Event) (protocol.Data, error) {
 	if !moves[e.Type] {
@@ -136,6 +136,9 @@ func (s *State) move(step string, seq protocol.Seq, ts int64, typ protocol.Event
 	case protocol.AdmittedTo:
 		s.leads(seq)
 		s.Queue = nil
+	case protocol.FilesTracked:
+		s.leads(seq)
+		s.Tracked = &d
 	case protocol.GroupWaiting:
 		if _, _, err := s.visitNamed(step); err != nil {
 			return err

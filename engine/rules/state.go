@@ -52,6 +52,8 @@ type storedState struct {
 
 	Uncounted int64 `cbor:"uncounted,omitempty"` // µs before TS that count if the run was driven then, as the next event tells
 
+	Tracked *protocol.FilesTracked `cbor:"tracked,omitempty"` // what was said of the files of the workspace
+
 	Closing *closing `cbor:"closing,omitempty"` // once the verdict stands of a run that has always roles
 }
 

@@ -5,87 +5,50 @@ import (
 	"strings"
 )
 
-// Ignored chooses what the files named .gitignore and .wfignore do not leave out, as gitignore(5) has it, byte by byte as
-// git does. What is below a directory that is left out is left out; the rules of a directory go before those of the
-// directories above it, and those of .wfignore before those of .gitignore.
+// An IgnoreList is what one file of rules says, as gitignore(5) has it, byte by byte as git does, on top of the list of the
+// directory above. It is immutable, and nil ignores nothing.
 //
-// Globs may choose what the rules leave out, and leave out what is chosen.
-type Ignored struct {
-	read             Rules
-	include, exclude Spot
-	out              bool // the rules leave the directory out: it is entered for what include takes
-	up               *Ignored
-	path             string       // from the top, with a slash at its end
-	rules            []ignoreRule // the last that fits decides
+//	.gitignore ◄── src/.gitignore ◄── src/gen/.gitignore
+//
+// The deepest file with a rule that fits decides, and in it the last such rule.
+type IgnoreList struct {
+	above *IgnoreList
+	dir   string // with a slash at its end, "" is the top
+	rules []ignoreRule
 }
 
-// Rules reads a file of rules by its path from the top. A file that is not there has none.
-type Rules func(path string) ([]byte, error)
-
-// ignoreFiles are the files with rules, in the order in which they are read.
-var ignoreFiles = []string{".gitignore", ".wfignore"}
-
-// IgnoreMax is the length in bytes of the longest file of rules: a longer one has none.
-const IgnoreMax = 1 << 20
-
-// NewIgnored is the top directory. An error is one of read.
-func NewIgnored(read Rules, include, exclude Globs) (*Ignored, error) {
-	g := &Ignored{read: read, include: include.Top(), exclude: exclude.Top()}
-	return g, g.load()
-}
-
-// load reads the rules of the directory.
-func (g *Ignored) load() error {
-	for _, file := range ignoreFiles {
-		text, err := g.read(g.path + file)
-		if err != nil {
-			return err
-		}
-		if len(text) <= IgnoreMax {
-			g.add(text)
-		}
+// With adds the text of a file of rules that lies in the directory dir, with slashes, "" for the top. Lines that git cannot
+// read match nothing.
+func (l *IgnoreList) With(dir string, text []byte) *IgnoreList {
+	own := &IgnoreList{above: l}
+	if dir != "" {
+		own.dir = dir + "/"
 	}
-	return nil
-}
-
-// Takes reports whether a file of the directory is chosen.
-func (g *Ignored) Takes(name string) bool {
-	return !g.exclude.Takes(name) && (g.include.Takes(name) || !g.out && !g.leavesOut(name, false))
-}
-
-// Enter is a directory in the directory; nil where nothing below it is chosen. An error is one of the Rules.
-func (g *Ignored) Enter(name string) (Chooser, error) {
-	exclude, _ := g.exclude.enter(name)
-	include, some := g.include.enter(name)
-	below := &Ignored{read: g.read, include: include, exclude: exclude, up: g, out: g.out || g.leavesOut(name, true),
-		path: g.path + name + "/"}
-	if exclude.whole() || below.out && !some {
-		return nil, nil
-	}
-	if below.out {
-		return below, nil
-	}
-	return below, below.load()
-}
-
-// add appends the rules of a file of the directory.
-func (g *Ignored) add(text []byte) {
 	text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))
 	for len(text) > 0 {
 		var line []byte
 		line, text, _ = bytes.Cut(text, []byte("\n"))
 		if r, ok := newIgnoreRule(strings.TrimSuffix(string(line), "\r")); ok {
-			g.rules = append(g.rules, r)
+			own.rules = append(own.rules, r)
 		}
 	}
+	if own.rules == nil {
+		return l
+	}
+	return own
 }
 
-// leavesOut reports whether the rules leave out what is in the directory under a name.
-func (g *Ignored) leavesOut(name string, dir bool) bool {
-	path := g.path + name
-	for at := g; at != nil; at = at.up {
-		for i := len(at.rules) - 1; i >= 0; i-- {
-			r, from := &at.rules[i], path[len(at.path):]
+// Ignores reports whether a path from the top is left out, leaving aside whether one of the directories it lies in is: a walk
+// does not enter such a directory.
+func (l *IgnoreList) Ignores(path string, dir bool) bool {
+	for ; l != nil; l = l.above {
+		below, ok := strings.CutPrefix(path, l.dir)
+		if !ok {
+			continue
+		}
+		name := below[strings.LastIndexByte(below, '/')+1:]
+		for i := len(l.rules) - 1; i >= 0; i-- {
+			r, from := &l.rules[i], below
 			if r.names {
 				from = name
 			}

@@ -34,6 +34,8 @@ type Taking struct {
 	Scan func() Scanner
 	// Whole takes a directory as it is: one without files is kept, and a file over MaxSize is omitted.
 	Whole bool
+	// Dry only counts: nothing is read or put, and there is no tree.
+	Dry bool
 	// Seen is what was seen of the files before; what has not changed since is not read. It is nil where nothing is known, and
 	// remembers what was taken.
 	Seen *Seen
@@ -150,7 +152,7 @@ func (x *taker) dir(fd int, path string, spot tree.Chooser, depth int) (tree.Ent
 			size += e.Size
 		}
 	}
-	if len(entries) == 0 && !x.Whole {
+	if len(entries) == 0 && !x.Whole || x.Dry {
 		return tree.Entry{}, nil
 	}
 	if link, ok := seen.same(entries); ok {
@@ -272,6 +274,11 @@ func (x *taker) entry(dir int, name, path string, spot tree.Chooser, seen *seenD
 		e.Why = tree.WhyName
 	case err != nil:
 		e.Why = tree.WhyDenied
+	case x.Dry && s.Mode&unix.S_IFMT == unix.S_IFREG && s.Size <= x.MaxSize:
+		if x.total.Add(s.Size) > x.MaxTotal {
+			return e, false, x.tooMuch(path)
+		}
+	case x.Dry:
 	case s.Mode&unix.S_IFMT == unix.S_IFLNK:
 		e, err = x.link(dir, e)
 		return e, false, err
@@ -353,6 +360,10 @@ func (x *taker) scan(b []byte) string {
 	return s.Close()
 }
 
+func (x *taker) tooMuch(path string) error {
+	return &LimitError{path, fmt.Sprintf("with it the files have more than %d bytes", x.MaxTotal), "max_total"}
+}
+
 // readings is how often a file is read that changes meanwhile.
 const readings = 4
 
@@ -367,7 +378,7 @@ func (x *taker) file(dir int, path string, e tree.Entry, size int64, seen *seenD
 			return e, &LimitError{path, fmt.Sprintf("a file of %d bytes, and max_size is %d", size, x.MaxSize), "max_size"}
 		}
 		if x.total.Load()+size > x.MaxTotal {
-			return e, &LimitError{path, fmt.Sprintf("with it the files have more than %d bytes", x.MaxTotal), "max_total"}
+			return e, x.tooMuch(path)
 		}
 		took, stat, err := x.reading(dir, e)
 		if errors.Is(err, tree.ErrChanged) {

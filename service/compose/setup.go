@@ -91,6 +91,7 @@ func (u *Setup) Engine(s *cas.Store, watch func(api.Update)) *engine.Engine {
 		Warn:    u.Warn,
 		Admit:   func(c engine.Candidate) error { return u.admitTo(s, c) },
 		Pins:    u.Pins(s),
+		Seen:    u.SeenFiles(),
 
 		ConfineAll: u.confinesAll(),
 

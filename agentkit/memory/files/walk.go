@@ -10,7 +10,7 @@ import (
 	"path"
 	"unicode/utf8"
 
-	"wf/agentkit/internal/gitignore"
+	"wf/protocol/tree"
 )
 
 // File is a text file of a tree.
@@ -48,7 +48,7 @@ func Walk(ctx context.Context, dir string, file func(File) error) ([]Skipped, er
 	return w.skipped, nil
 }
 
-func (w *walker) dir(name string, ignored *gitignore.List) error {
+func (w *walker) dir(name string, ignored *tree.IgnoreList) error {
 	if err := w.ctx.Err(); err != nil {
 		return context.Cause(w.ctx)
 	}

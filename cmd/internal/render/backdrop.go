@@ -127,7 +127,9 @@ func (b Backdrop) Logged(run protocol.RunID, e *protocol.Entry, d protocol.Data,
 		if d == nil {
 			text = string(e.Type)
 		}
-		lines = append(lines, eventLine(e, text))
+		if text != "" {
+			lines = append(lines, eventLine(e, text))
+		}
 		if wrote {
 			lines = append(lines, b.wrote(run, e.StepName(), d)...)
 		}

@@ -56,6 +56,16 @@ func Event(d protocol.Data) string {
 		return "goes on after " + Span(time.Duration(d.MS)*time.Millisecond)
 	case protocol.Usage:
 		return tokens(d)
+	case protocol.FilesTracked:
+		if d.On {
+			return ""
+		}
+		return "the files of the workspace are not recorded: " + OneLine(d.Why, 200)
+	case protocol.FilesAt:
+		if d.Why == "" {
+			return "" // wf files and wf diff --files tell what is in it
+		}
+		return "the files of the workspace are not recorded here: " + OneLine(d.Why, 200)
 	case protocol.AttemptFailed:
 		text := fmt.Sprintf("attempt %d failed: %s", d.Attempt, OneLine(d.Error.Error(), 160))
 		if d.RetryAt > 0 {

@@ -1,0 +1,261 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"wf/cas"
+	"wf/engine"
+	"wf/protocol"
+	"wf/protocol/tree"
+	"wf/roles"
+)
+
+// looks are what the journal of a run says of its files, one line each.
+func (b *bench) looks(run protocol.RunID) (out []string, trees []protocol.Link) {
+	b.t.Helper()
+	for e, err := range b.e.Store.After(context.Background(), run, 0) {
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		data, err := e.AnyData()
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		line, text := "", ""
+		switch d := data.(type) {
+		case protocol.FilesTracked:
+			line, text = fmt.Sprintf("start %t %s", d.On, d.Why), d.Tree
+		case protocol.FilesAt:
+			line, text = fmt.Sprintf("%s %d %s%s%s", e.StepName(), d.Attempt, d.Phase, d.Why, strings.Join(d.Overlaps, "+")), d.Tree
+		default:
+			continue
+		}
+		out = append(out, strings.TrimSpace(line))
+		l, err := protocol.ParseLink(text)
+		if err != nil && text != "" {
+			b.t.Fatal(err)
+		}
+		trees = append(trees, l)
+	}
+	return out, trees
+}
+
+// changed are the paths in which trees differ.
+func (b *bench) changed(x, y protocol.Link) (out []string) {
+	b.t.Helper()
+	read := func(l protocol.Link) ([]byte, error) { return b.e.Store.Block(context.Background(), l) }
+	for c, err := range tree.Diff(read, x, y) {
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		out = append(out, c.Path)
+	}
+	return out
+}
+
+// lay writes files of the workspace.
+func (b *bench) lay(files map[string]string) {
+	b.t.Helper()
+	for name, text := range files {
+		path := filepath.Join(b.dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			b.t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			b.t.Fatal(err)
+		}
+	}
+}
+
+// held are the paths of a tree, with why they are omitted.
+func (b *bench) held(root protocol.Link) string {
+	b.t.Helper()
+	text := root.String()
+	return strings.ReplaceAll(strings.Join(b.keptBy(nil, &text), ","), " file ", "")
+}
+
+// The files are recorded before and after each attempt, with what the rules at the start leave out left out.
+func TestC02FilesAreRecordedAroundEachAttempt(t *testing.T) {
+	b := newBench(t)
+	b.lay(map[string]string{"a": "1\n", ".gitignore": "*.log\n/out\n", "x.log": "no", "sub/b": "2"})
+	run, v := b.run(`
+wf: 1
+workspace: {track: true}
+roles:
+  one: {run: 'echo more >> a; mkdir out; echo x > out/x; rm .gitignore'}
+  two: {run: 'echo $WF_ATTEMPT > sub/c; [ "$WF_ATTEMPT" = 2 ]', retry: {attempts: 2, delay: 1ms}}
+  three: {run: "true"}
+edges:
+  - {from: one, to: two}
+  - {from: two, to: three}
+  - {from: three, to: END}
+`, nil)
+	if v.Status != protocol.Done {
+		t.Fatalf("%s: %s", v.Status, v.Reason)
+	}
+	lines, trees := b.looks(run)
+	want := "start true;one#1 1 before;one#1 1 after;two#1 1 before;two#1 1 after;two#1 2 before;two#1 2 after;three#1 1 before;three#1 1 after"
+	if got := strings.Join(lines, ";"); got != want {
+		t.Fatalf("the journal says %s, want %s", got, want)
+	}
+	diffs := []string{"", ".gitignore a", "", "sub/c", "", "sub/c", "", ""}
+	for i := range diffs {
+		if got := strings.Join(b.changed(trees[i], trees[i+1]), " "); got != diffs[i] {
+			t.Errorf("%s: %q differ, want %q", lines[i+1], got, diffs[i])
+		}
+	}
+}
+
+// Globs, the limit of a file and secrets decide; the store is never recorded, wherever it lies.
+func TestC02WhatIsRecorded(t *testing.T) {
+	t.Setenv("TOKEN_OF_TEST", "hunter2-hunter2")
+	b := newBench(t)
+	s, err := cas.Open(context.Background(), filepath.Join(b.dir, "store [1]"), cas.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	b.e.Store = s
+	b.lay(map[string]string{".gitignore": "dist\n*.log\n", ".wfignore": "local\n", "a.log": "", "dist/app": "", "dist/app.map": "", "data/x": "", "local": "",
+		"key": "x hunter2-hunter2", "fits": strings.Repeat("x", 64<<10), "large": strings.Repeat("x", 64<<10+1), "deep/dist/app": "", "deep/y": ""})
+	run, v := b.run(`
+wf: 1
+secrets: [TOKEN_OF_TEST]
+workspace: {track: true, include: ["dist/**", "!**/*.map"], exclude: [data], max_size: 64KB}
+roles: {one: {run: "true"}}
+`, nil)
+	if v.Status != protocol.Done {
+		t.Fatalf("%s: %s", v.Status, v.Reason)
+	}
+	_, trees := b.looks(run)
+	if got, want := b.held(trees[0]), ".gitignore,.wfignore,deep/y,dist/app,fits,key omitted secret,large omitted size"; got != want {
+		t.Errorf("recorded are %s, want %s", got, want)
+	}
+}
+
+// Files are recorded where an agent may write, and where that is asked for.
+func TestC02WhoseFilesAreRecorded(t *testing.T) {
+	for _, x := range []struct{ yaml, want string }{
+		{"roles: {one: {run: 'true'}}", ""},
+		{"workspace: {exclude: [x]}\nroles: {one: {run: 'true'}}", ""},
+		{"workspace: {track: false}\nroles: {one: {prompt: hi, tools: [write_file]}}", ""},
+		{"roles: {one: {prompt: hi, tools: [read_file]}}", ""},
+		{"roles: {one: {prompt: hi, tools: [write_file]}}", "start true;one#1 1 before;one#1 1 after"},
+		{"roles: {one: {prompt: hi, tools: ['mcp:x/y']}, two: {run: 'true'}}\nmcp: {x: {command: [x]}}\nedges: [{from: START, to: two}, {from: two, to: one, when: 'false'}, {from: two, to: END}, {from: one, to: END}]", "start true;two#1 1 before;two#1 1 after"},
+	} {
+		b := newBench(t)
+		b.e.Performers[protocol.ActPrompt] = silent{}
+		run, v := b.run("wf: 1\n"+x.yaml, nil)
+		if v.Status != protocol.Done {
+			t.Fatalf("%s: %s", v.Status, v.Reason)
+		}
+		lines, _ := b.looks(run)
+		if got := strings.Join(lines, ";"); got != x.want {
+			t.Errorf("%s: %q, want %q", x.yaml, got, x.want)
+		}
+	}
+}
+
+// silent is an agent that says nothing. Its tools are those of agentkit, of which it may write with all but read_file.
+type silent struct{}
+
+func (silent) Perform(context.Context, protocol.Turn, roles.Emit) (protocol.Conclusion, error) {
+	return protocol.Conclusion{Text: new("ok")}, nil
+}
+
+func (silent) MayWrite(r *protocol.Role, tool string) bool {
+	return slices.ContainsFunc(r.Tools, func(t string) bool { return t != "read_file" })
+}
+
+// What differs between two steps was changed from outside; visits side by side are named to each other, and what they leave
+// is durable with the record.
+func TestC02VisitsSideBySideAreNamed(t *testing.T) {
+	b := newBench(t)
+	run, v := b.run(`
+wf: 1
+workspace: {track: true}
+inputs: {n: {type: array, default: [1, 2, 3]}}
+roles:
+  many: {run: 'echo x > f$$; touch in.$$; while [ $(ls in.* | wc -l) -lt 3 ]; do sleep 0.01; done'}
+  last: {run: "true"}
+edges:
+  - {from: START, to: many, for_each: inputs.n}
+  - {from: many, to: last}
+  - {from: last, to: END}
+`, nil)
+	if v.Status != protocol.Done {
+		t.Fatalf("%s: %s", v.Status, v.Reason)
+	}
+	lines, trees := b.looks(run)
+	for i, of := range []string{"many#1[1] 1 after", "many#1[0] 1 after", "many#1[0] 1 after"} {
+		with := []string{"many#1[1]+many#1[2]", "many#1[0]+many#1[2]", "many#1[0]+many#1[1]"}[i]
+		name := fmt.Sprintf("many#1[%d] 1 after%s", i, with)
+		if !slices.Contains(lines, name) {
+			t.Errorf("%q is not among %q (%s)", name, lines, of)
+		}
+	}
+	if got := b.changed(trees[0], trees[len(trees)-1]); len(got) != 6 {
+		t.Errorf("%q differ", got)
+	}
+}
+
+// A tree is kept with its run, shared with its forks, and goes with the last of them.
+func TestC02TreesGoWithTheirRuns(t *testing.T) {
+	ctx := context.Background()
+	b := newBench(t)
+	big := make([]byte, 1<<20)
+	rand.NewChaCha8([32]byte{}).Read(big)
+	b.lay(map[string]string{"big": string(big)})
+	run, _ := b.run("wf: 1\nworkspace: {track: true}\nroles: {one: {run: 'date +%N > a'}}", nil)
+	_, trees := b.looks(run)
+	fork, err := b.e.Fork(ctx, run, engine.ForkOptions{At: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.drive(fork)
+	collect := func() cas.GCReport {
+		t.Helper()
+		r, err := cas.GC(ctx, b.e.Store, cas.GCOptions{Grace: time.Hour})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	remove := func(run protocol.RunID) {
+		t.Helper()
+		if _, _, err := b.e.Delete(ctx, run, engine.Burial{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	verify := func() {
+		t.Helper()
+		r, err := cas.Verify(ctx, b.e.Store, cas.VerifyOptions{})
+		if err != nil || len(r.Findings) > 0 {
+			t.Fatalf("%v %+v", err, r.Findings)
+		}
+	}
+	collect()
+	verify()
+	remove(run)
+	if collect(); len(b.changed(protocol.Link{}, trees[0])) != 1 {
+		t.Error("the fork lost a tree that it shares")
+	}
+	verify()
+	remove(fork)
+	if r := collect(); r.Bytes < 1<<20 {
+		t.Errorf("%d bytes were removed at once, and the files have more", r.Bytes)
+	}
+	if _, err := b.e.Store.Block(ctx, trees[0]); !errors.Is(err, protocol.ErrNotFound) {
+		t.Errorf("the tree is still there: %v", err)
+	}
+	verify()
+}

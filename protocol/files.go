@@ -1,0 +1,62 @@
+package protocol
+
+// Workspace says which files of the workspace a run records; see FilesTracked and FilesAt.
+type Workspace struct {
+	Track   *bool    `cbor:"track,omitempty" json:"track,omitempty"`       // nil: where an agent may write, up to TrackFiles and TrackTotal
+	Include []string `cbor:"include,omitempty" json:"include,omitempty"`   // globs of files that are recorded although rules leave them out
+	Exclude []string `cbor:"exclude,omitempty" json:"exclude,omitempty"`   // globs of files that are not recorded
+	MaxSize int64    `cbor:"max_size,omitempty" json:"max_size,omitempty"` // bytes of a file, a longer one is omitted; 0 is TrackSize
+}
+
+// How much a workspace may have so that it is recorded without being asked for, how much in any case, and how long a file
+// is that is recorded.
+const (
+	TrackFiles    = 50_000
+	TrackTotal    = 500 << 20
+	TrackFilesMax = 1_000_000
+	TrackTotalMax = 1 << 40
+	TrackSize     = 100 << 20
+	TrackSizeMax  = 10 << 30
+)
+
+// FilesTracked says, at the start of a run, whether the files of its workspace are recorded. A tree is named by the text of
+// its CID, and no Link: the run is whole without it, so it can be archived without the files, and they can be dropped. The
+// head FilesHead keeps it.
+type FilesTracked struct {
+	On   bool   `cbor:"on" json:"on"`
+	Why  string `cbor:"why,omitempty" json:"why,omitempty"`   // not
+	Tree string `cbor:"tree,omitempty" json:"tree,omitempty"` // the first: the rules of what is left out are those in it
+}
+
+// FilesAt is what the workspace held.
+type FilesAt struct {
+	Attempt int    `cbor:"attempt" json:"attempt"`
+	Phase   string `cbor:"phase" json:"phase"` // FilesBefore, FilesCall or FilesAfter
+	Tree    string `cbor:"tree,omitempty" json:"tree,omitempty"`
+	Call    string `cbor:"call,omitempty" json:"call,omitempty"` // of FilesCall: the tool call that has ended
+	Why     string `cbor:"why,omitempty" json:"why,omitempty"`   // there is no Tree
+	// Overlaps are the visits that acted in the workspace at the same time, as far as this process knows; those of other
+	// runs with their run. Any of them may have changed what differs.
+	Overlaps []string `cbor:"overlaps,omitempty" json:"overlaps,omitempty"`
+}
+
+// When a tree was taken.
+const (
+	FilesBefore = "before" // the attempt
+	FilesCall   = "call"   // after a tool call that may write
+	FilesAfter  = "after"  // the attempt, well or not
+)
+
+// FilesKept keeps trees of a run: the block that the head FilesHead names.
+type FilesKept struct {
+	Kind string `cbor:"kind"` // KindFilesKept
+	V    int    `cbor:"v"`
+	Prev Link   `cbor:"prev"` // the FilesKept before, or null
+	Tree Link   `cbor:"tree"`
+}
+
+// KindFilesKept is the kind of FilesKept.
+const KindFilesKept = "files"
+
+// FilesHead is the name of the head that keeps the trees of a run: files/<run>.
+func FilesHead(run RunID) string { return "files/" + string(run) }
