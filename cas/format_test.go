@@ -97,7 +97,7 @@ var written = map[string]any{
 	"StepCompleted": protocol.StepCompleted{}, "GitState": protocol.GitState{}, "Forked": protocol.Forked{}, "Place": protocol.MemoryPlace{},
 	"Appeared": protocol.Appeared{}, "Found": protocol.Found{}, "Sink": protocol.Sink{}, "CausedBy": protocol.CausedBy{}, "Webhook": protocol.Webhook{}, "Trigger": protocol.Trigger{}, "Tombstone": protocol.Tombstone{},
 	"Concurrency": protocol.Concurrency{},
-	"Caching":     protocol.Caching{}, "Memo": protocol.Memo{}, "MemoChange": protocol.MemoChange{}, "MemoBefore": protocol.MemoBefore{}, "MemoAfter": protocol.MemoAfter{},
+	"Caching":     protocol.Caching{}, "Memo": protocol.Memo{}, "MemoChange": protocol.MemoChange{}, "MemoDigest": protocol.MemoDigest{}, "MemoBefore": protocol.MemoBefore{}, "MemoAfter": protocol.MemoAfter{},
 	"Artifacts": protocol.Artifacts{},
 	"Group":     protocol.Group{},
 	"Workspace": protocol.Workspace{},

@@ -144,22 +144,11 @@ func (m *memoizing) followed() error {
 	if !ok {
 		return fmt.Errorf("what performs %q roles here does not tell what its results follow from: %w", m.turn.Role.Action, roles.ErrNotReusable)
 	}
-	role := m.turn.Role
-	spec := *role.Caching
-	spec.For = 0
-	role.Caching = &spec
-	canonical, err := cas.Encode(&role)
+	parts, err := ofRole(m.rules, m.turn.Workflow, &m.turn.Role)
 	if err != nil {
 		return err
 	}
-	m.parts = []protocol.MemoPart{
-		protocol.NewMemoPart("version", []byte(m.rules)),
-		protocol.NewMemoPart("platform", []byte(runtime.GOOS+"/"+runtime.GOARCH)),
-		protocol.NewMemoPart("role", canonical.Data),
-	}
-	if spec.Scope == protocol.CacheWorkflow {
-		m.parts = append(m.parts, protocol.NewMemoPart("workflow", []byte(m.turn.Workflow)))
-	}
+	m.parts = parts
 	if m.files, err = m.inputs(); err != nil {
 		return err
 	}
@@ -176,6 +165,31 @@ func (m *memoizing) followed() error {
 	m.parts, m.environ = append(m.parts, parts...), environ
 	m.key = protocol.MemoKey(m.parts)
 	return nil
+}
+
+// ofRole are the parts of a key that the definition of a run tells, and the machine.
+func ofRole(rules, workflow string, role *protocol.Role) ([]protocol.MemoPart, error) {
+	own, spec := *role, *role.Caching
+	spec.For = 0
+	own.Caching = &spec
+	canonical, err := cas.Encode(&own)
+	if err != nil {
+		return nil, err
+	}
+	parts := []protocol.MemoPart{
+		protocol.NewMemoPart("version", []byte(rules)),
+		protocol.NewMemoPart("platform", []byte(runtime.GOOS+"/"+runtime.GOARCH)),
+		protocol.NewMemoPart("role", canonical.Data),
+	}
+	if spec.Scope == protocol.CacheWorkflow {
+		parts = append(parts, protocol.NewMemoPart("workflow", []byte(workflow)))
+	}
+	return parts, nil
+}
+
+// rulesOf names the rules of a run in a key.
+func rulesOf(s *protocol.Start) string {
+	return fmt.Sprintf("semantics %d, format %d", s.Semantics, s.Format)
 }
 
 // filesPart names the input tree among the parts of a key.

@@ -162,9 +162,50 @@ func TestM01AResultIsReused(t *testing.T) {
 		want(t, "text", again.Steps[0].Text, "built")
 		if rep, err := m.e.Check(t.Context(), again.ID, nil); err != nil || !rep.OK() {
 			t.Fatalf("%v %+v", err, rep)
+		} else {
+			want(t, "results proved", rep.Results, engine.Tally{Checked: 1, Equal: 1})
 		}
 	}
 	want(t, "performances", performed(), 1)
+}
+
+// A memo that is not of its key is found.
+func TestM01AKeyIsMadeAgain(t *testing.T) {
+	for name, change := range map[string]func(*protocol.Memo){
+		"a part that is gone": func(x *protocol.Memo) { x.Parts = x.Parts[1:] },
+		"a part that differs": func(x *protocol.Memo) { x.Parts[len(x.Parts)-1].Digest = x.Parts[0].Digest },
+		"a part that is none": func(x *protocol.Memo) { x.Parts[0].Digest = "x" },
+	} {
+		m := newMemos(t)
+		yaml := role("echo x", "{inputs: []}")
+		key := m.drive(m.start(yaml, "")).Steps[0].Reuse.Key
+		stored, _, err := m.e.Store.Memo(t.Context(), key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		raw, err := m.e.Store.Block(t.Context(), stored.Memo)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var memo protocol.Memo
+		if err := cas.Decode(raw, &memo); err != nil {
+			t.Fatal(err)
+		}
+		change(&memo)
+		block, err := cas.Encode(&memo)
+		if err != nil {
+			t.Fatal(err)
+		}
+		stored.Memo = block.Link
+		if err := m.e.Store.Commit(t.Context(), cas.Batch{Blocks: []cas.Block{block}, Derived: []cas.Derived{cas.PutMemo(key, stored)}}); err != nil {
+			t.Fatal(err)
+		}
+		v := m.drive(m.start(yaml, ""))
+		rep, err := m.e.Check(t.Context(), v.ID, nil)
+		if err != nil || len(rep.Findings) != 1 || rep.Findings[0].Kind != "result" || rep.Results.Equal != 0 {
+			t.Errorf("%s: %v %+v", name, err, rep)
+		}
+	}
 }
 
 // Each thing that a result follows from makes another key, and is named.

@@ -3,6 +3,7 @@ package engine
 import (
 	"cmp"
 	"encoding/binary"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -355,6 +356,9 @@ func (m *memoizing) notStored(part, why string) error {
 // store keeps a result for others.
 func (m *memoizing) store(dir string, changes []tree.Change, c protocol.Conclusion, ms int64) error {
 	memo := protocol.Memo{Kind: protocol.KindMemo, V: protocol.RecordVersion, Key: m.key, Origin: m.origin(), Changes: []protocol.MemoChange{}}
+	for _, p := range m.parts {
+		memo.Parts = append(memo.Parts, protocol.MemoDigest{Name: p.Name, Digest: hex.EncodeToString(p.Digest[:])})
+	}
 	keep := keeper{e: m.e, ctx: m.ctx, seen: map[protocol.Link]bool{}}
 	defer func() {
 		if keep.release != nil {

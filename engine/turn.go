@@ -44,7 +44,7 @@ func (d *driver) assign(ctx context.Context, x *assignment, step string) error {
 		x.since = v.First
 	}
 	if o := d.s.Opened(); x.turn.Role.Caching != nil {
-		x.rules = fmt.Sprintf("semantics %d, format %d", o.Start.Semantics, o.Start.Format)
+		x.rules = rulesOf(&o.Start)
 	}
 	return nil
 }

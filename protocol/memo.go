@@ -52,6 +52,26 @@ type Memo struct {
 	Output  Link         `cbor:"output"` // as in a StepRecord
 	Data    Link         `cbor:"data"`
 	Changes []MemoChange `cbor:"changes"` // by path
+	Parts   []MemoDigest `cbor:"parts"`   // of Key, in order
+}
+
+// A MemoDigest is a MemoPart as it is stored.
+type MemoDigest struct {
+	Name   string `cbor:"name"`
+	Digest string `cbor:"digest"` // hex
+}
+
+// Remade is the key of the parts of a memo; "" where a part is none.
+func (m *Memo) Remade() string {
+	parts := make([]MemoPart, len(m.Parts))
+	for i, p := range m.Parts {
+		digest, err := hex.DecodeString(p.Digest)
+		if err != nil || len(digest) != sha256.Size {
+			return ""
+		}
+		parts[i] = MemoPart{p.Name, [sha256.Size]byte(digest)}
+	}
+	return MemoKey(parts)
 }
 
 // A MemoChange is a file or link that a performance made, changed or removed. Where there was none, or is none any more,
