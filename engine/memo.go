@@ -87,7 +87,7 @@ func (m *memoizing) perform(plain protocol.Turn) (c protocol.Conclusion, err err
 	if err != nil {
 		return c, err
 	}
-	defer spot.leave()
+	defer spot.Leave()
 	if look { // another process may have performed it meanwhile
 		var done bool
 		if done, miss, c, err = m.take(); done || err != nil {

@@ -13,151 +13,46 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"wf/cas"
-	"wf/files"
 	"wf/protocol"
 	"wf/protocol/tree"
 	"wf/roles"
 	"wf/roles/workspace"
 )
 
-// A spot is a directory of a key: what has the same key works under the same path, one at a time.
-//
-//	KEY.lock       flock EX while a visit with the key is performed
-//	KEY/work       the copy of its inputs
-//	KEY/private    what its command keeps for itself
-type spot struct {
-	dir  string
-	lock *os.File
+// claim makes the visit the only one with its key on this machine, and gives it an empty directory.
+func (m *memoizing) claim() (*workspace.Spot, error) {
+	root, err := m.e.scratchRoot()
+	if err != nil {
+		return nil, err
+	}
+	return workspace.Claim(m.ctx, root, m.key[:spotName])
 }
-
-func (s *spot) work() string    { return filepath.Join(s.dir, "work") }
-func (s *spot) private() string { return filepath.Join(s.dir, "private") }
 
 // spotName is how much of a key names its directory.
 const spotName = 32
 
-// claim makes the visit the only one with its key on this machine, and gives it an empty directory.
-func (m *memoizing) claim() (*spot, error) {
-	root, err := m.e.scratchRoot()
-	if err == nil {
-		err = files.MakeDir(root)
-	}
-	if err != nil {
-		return nil, err
-	}
-	s := &spot{dir: filepath.Join(root, m.key[:spotName])}
-	for s.lock == nil {
-		if s.lock, err = lockNamed(s.dir + ".lock"); err != nil {
-			return nil, err
-		}
-		if s.lock != nil {
-			break
-		}
-		select {
-		case <-time.After(20 * time.Millisecond):
-		case <-m.ctx.Done():
-			return nil, m.ctx.Err()
-		}
-	}
-	if err := errors.Join(removeAll(s.dir), os.MkdirAll(s.work(), 0o700), os.MkdirAll(s.private(), 0o700)); err != nil {
-		s.leave()
-		return nil, err
-	}
-	return s, nil
-}
-
-// lockNamed locks a file that its last user removes; nil where it is locked.
-func lockNamed(path string) (*os.File, error) {
-	f, err := files.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	ok, err := files.TryLock(f, false)
-	if err == nil && ok {
-		has, herr := f.Stat()
-		is, ierr := os.Lstat(path)
-		if herr == nil && ierr == nil && os.SameFile(has, is) {
-			return f, nil
-		}
-		return nil, files.FreeLock(f) // it was removed meanwhile
-	}
-	return nil, errors.Join(err, f.Close())
-}
-
-func (s *spot) leave() {
-	_ = removeAll(s.dir) // what is left goes when the key comes next, or by sweepScratch
-	_ = os.Remove(s.dir + ".lock")
-	_ = files.FreeLock(s.lock)
-}
-
-// removeAll removes a directory with what commands closed in it.
-func removeAll(dir string) error {
-	err := os.RemoveAll(dir)
-	if err == nil {
-		return nil
-	}
-	_ = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
-		if err == nil && e.IsDir() {
-			_ = os.Chmod(path, 0o700) // RemoveAll tells
-		}
-		return nil
-	})
-	return os.RemoveAll(dir)
-}
-
-// scratchOld is how old a directory is that a process left behind.
-const scratchOld = 24 * time.Hour
-
 // scratchDir is an empty directory, until drop is called.
 func (e *Engine) scratchDir() (dir string, drop func(), err error) {
 	root, err := e.scratchRoot()
-	if err == nil {
-		err = files.MakeDir(root)
-	}
 	if err != nil {
 		return "", nil, err
 	}
-	e.places.sweep.Do(func() { sweepScratch(root) })
-	dir, err = os.MkdirTemp(root, "tools-")
-	return dir, func() { _ = removeAll(dir) }, err
-}
-
-// sweepScratch removes what processes that were killed left behind.
-func sweepScratch(root string) {
-	entries, err := os.ReadDir(root)
-	if err != nil {
-		return
-	}
-	for _, e := range entries {
-		path := filepath.Join(root, e.Name())
-		info, err := e.Info()
-		if err != nil || time.Since(info.ModTime()) < scratchOld {
-			continue
-		}
-		if strings.HasPrefix(e.Name(), "tools-") {
-			_ = removeAll(path)
-		}
-		if strings.HasSuffix(e.Name(), ".lock") {
-			if lock, err := lockNamed(path); err == nil && lock != nil {
-				(&spot{strings.TrimSuffix(path, ".lock"), lock}).leave()
-			}
-		}
-	}
+	e.places.sweep.Do(func() { workspace.SweepScratch(root) })
+	return workspace.Scratch(root)
 }
 
 // performIn performs the visit and keeps its result for others where that may be.
-func (m *memoizing) performIn(s *spot, keep bool) (c protocol.Conclusion, err error) {
+func (m *memoizing) performIn(s *workspace.Spot, keep bool) (c protocol.Conclusion, err error) {
 	began := m.e.now()
 	whole := m.turn.Role.Caching.Whole
 	turn, before, there := m.turn, m.files, map[string]tree.Entry{}
 	if !whole || turn.Confined {
-		turn.Reuse.Private = s.private()
+		turn.Reuse.Private = s.Private()
 	}
 	if !whole {
-		turn.Workspace = s.work()
+		turn.Workspace = s.Work()
 		if there, err = m.outputsThere(); err == nil {
 			before, err = m.stage(s)
 		}
@@ -230,7 +125,7 @@ var errMoved = errors.New("the inputs changed while they were copied")
 
 // stage puts the inputs, which are as the key says or an error wrapping errMoved, into an empty directory, where they cannot
 // be written.
-func (m *memoizing) stage(s *spot) (outline, error) {
+func (m *memoizing) stage(s *workspace.Spot) (outline, error) {
 	items := []tree.Item{}
 	for it, err := range m.files.walk() {
 		if err != nil {
@@ -243,7 +138,7 @@ func (m *memoizing) stage(s *spot) (outline, error) {
 		return outline{}, err
 	}
 	defer root.Close()
-	laid, err := workspace.Lay(s.work(), items, workspace.Laying{Open: contentIn(root)})
+	laid, err := workspace.Lay(s.Work(), items, workspace.Laying{Open: contentIn(root)})
 	switch {
 	case errors.Is(err, protocol.ErrCorrupt) || errors.Is(err, fs.ErrNotExist):
 		return outline{}, fmt.Errorf("%w: %w", errMoved, err)
@@ -260,16 +155,16 @@ func (m *memoizing) stage(s *spot) (outline, error) {
 		if it.Mode == tree.Link {
 			continue
 		}
-		if err := os.Chmod(filepath.Join(s.work(), filepath.FromSlash(it.Path)), mode); err != nil {
+		if err := os.Chmod(filepath.Join(s.Work(), filepath.FromSlash(it.Path)), mode); err != nil {
 			return outline{}, err
 		}
 	}
 	if dir := m.turn.Role.Dir; dir != "" && filepath.IsLocal(dir) {
-		if err := os.MkdirAll(filepath.Join(s.work(), dir), 0o700); err != nil {
+		if err := os.MkdirAll(filepath.Join(s.Work(), dir), 0o700); err != nil {
 			return outline{}, err
 		}
 	}
-	return shoot(m.ctx, s.work(), everything(), true)
+	return shoot(m.ctx, s.Work(), everything(), true)
 }
 
 // contentIn reads files and links below a directory.
@@ -315,7 +210,7 @@ func (m *memoizing) judge(all []tree.Change, there map[string]tree.Entry) (part,
 }
 
 // hand puts what a command made in its copy into the workspace.
-func (m *memoizing) hand(s *spot, changes []tree.Change) error {
+func (m *memoizing) hand(s *workspace.Spot, changes []tree.Change) error {
 	var unknown []string
 	for _, c := range changes {
 		if c.Before.Mode == "" {
@@ -336,7 +231,7 @@ func (m *memoizing) hand(s *spot, changes []tree.Change) error {
 			c.Before = now[c.Path] // no output: what it replaces was not looked at before
 		}
 	}
-	root, err := os.OpenRoot(s.work())
+	root, err := os.OpenRoot(s.Work())
 	if err != nil {
 		return err
 	}

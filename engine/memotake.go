@@ -17,7 +17,6 @@ import (
 type result struct {
 	memo       protocol.Memo
 	link       protocol.Link
-	spared     int64 // ms that performing it took
 	conclusion protocol.Conclusion
 	changes    []tree.Change
 	paths      []string
