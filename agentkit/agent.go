@@ -93,7 +93,12 @@ type Agent struct {
 // Prepare fixes the tool list and the dynamic text of a visit. A visit that goes on with a
 // conversation keeps the tools that were recorded for it, whatever the role says now, unless
 // it became a task or ceases to be one.
-func (a Agent) Prepare(ctx context.Context, turn protocol.Turn) (roles.Preparation, error) {
+func (a Agent) Prepare(ctx context.Context, turn protocol.Turn) (p roles.Preparation, err error) {
+	if emit := roles.EmitOf(ctx); emit != nil {
+		var h *holds
+		ctx, h = watched(ctx, emit)
+		defer func() { err = h.join(err) }()
+	}
 	list, isTask := turn.History.Tools, turn.Role.Context == protocol.ContextTask
 	if list == "" && turn.Visit <= 1 || task.Offered(list) != isTask {
 		tools, err := a.named(ctx, turn)
@@ -305,6 +310,10 @@ func (v *visit) place(lookup func(string) (string, bool)) (tool.Workspace, error
 		if at.Grants, err = v.agent.Confine(); err != nil {
 			return at, err
 		}
+	}
+	if at.Artifacts = v.turn.Artifacts; at.Artifacts != "" {
+		at.Environ = append(at.Environ, roles.ArtifactsVar+"="+at.Artifacts)
+		at.Grants.Read = append(slices.Clip(at.Grants.Read), at.Artifacts)
 	}
 	if v.turn.TraceParent != "" {
 		at.Environ = append(at.Environ, "TRACEPARENT="+v.turn.TraceParent)

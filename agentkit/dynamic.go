@@ -48,7 +48,19 @@ func dynamic(ctx context.Context, turn protocol.Turn) (string, error) {
 			}
 		}
 	}
+	if a := turn.Role.Artifacts; a != nil && len(a.From) > 0 {
+		parts = append(parts, givenText(a.From))
+	}
 	return prompt.Join(parts...), ctx.Err()
+}
+
+// givenText says where the files of earlier roles lie, by a name that is the same on every machine.
+func givenText(from []string) string {
+	var at []string
+	for _, role := range from {
+		at = append(at, "$"+roles.ArtifactsVar+"/"+role)
+	}
+	return "Files that earlier steps keep, read-only, for file tools and commands alike: " + strings.Join(at, ", ")
 }
 
 // git says on which branch and commit the directory of the role is, "" where that is not known.

@@ -95,7 +95,7 @@ type Driver interface {
 type Archive interface {
 	// Export writes a run, with the runs of its sub-workflows, as one CARv1 archive. Where it fails
 	// once something was written, that is no archive of the run.
-	Export(ctx context.Context, run protocol.RunID, w io.Writer) error
+	Export(ctx context.Context, run protocol.RunID, o ExportOptions, w io.Writer) error
 	// Import reads an archive into the store. Nothing of it is there before all of it was checked; what is
 	// cut off or damaged leaves nothing behind, and an archive that is there already changes nothing. Imported
 	// runs came from elsewhere: they do not go on before they were adopted. Over HTTP it needs scope admin.

@@ -17,6 +17,11 @@ type Stats struct {
 	Bytes  int64 // of the archive
 }
 
+// ExportOptions say what an archive holds beside what the runs concluded and what happened.
+type ExportOptions struct {
+	Files bool // the trees of the workspace that were recorded
+}
+
 // exportBuffer is how much is gathered before the store is let go and w is written to.
 const exportBuffer = 1 << 20
 
@@ -24,19 +29,25 @@ const exportBuffer = 1 << 20
 // children. The first root is the head of the run, then come those of the children, and last a
 // protocol.Archive that names them. Every block that a root leads to follows once, depth first, so
 // that a reader meets each journal from its newest event on, each before what it names. Definition,
-// inputs and source are among them.
+// inputs and source are among them. What o adds comes behind all journals.
 //
 // The store is not held while w is written to. An unknown run is an error wrapping
 // ErrUnknownRun; a missing or damaged block one wrapping ErrCorrupt that names it, and what was
 // written until then is no archive of the run.
-func Export(ctx context.Context, w io.Writer, from *Store, run protocol.RunID, children ...protocol.RunID) (Stats, error) {
+func Export(ctx context.Context, w io.Writer, from *Store, o ExportOptions, run protocol.RunID, children ...protocol.RunID) (Stats, error) {
 	record := protocol.Archive{Kind: protocol.KindArchive, V: protocol.RecordVersion}
 	for _, id := range append([]protocol.RunID{run}, children...) {
 		head, err := from.runHead(ctx, id)
 		if err != nil {
 			return Stats{}, fmt.Errorf("export run %s: %w", id, err)
 		}
-		record.Runs = append(record.Runs, protocol.ArchivedRun{Run: id, Head: head.Link, Seq: head.Seq})
+		var kept Head
+		if o.Files {
+			if kept, err = from.Head(ctx, protocol.FilesHead(id)); err != nil {
+				return Stats{}, fmt.Errorf("export the files of run %s: %w", id, err)
+			}
+		}
+		record.Runs = append(record.Runs, protocol.ArchivedRun{Run: id, Head: head.Link, Seq: head.Seq, Files: kept.Link})
 	}
 	d, err := openEvidence(ctx, from.Dir(), from.opts.wait())
 	if err != nil {
@@ -64,6 +75,16 @@ func export(ctx context.Context, w io.Writer, d *storeEvidence, record protocol.
 			return Stats{}, fmt.Errorf("head %s is no block of this store: %w", r.Head, protocol.ErrCorrupt)
 		}
 		roots, todo = append(roots, r.Head), append(todo, n)
+	}
+	for _, r := range record.Runs {
+		if !r.Files.Defined() {
+			continue
+		}
+		n, ok := nameOf(r.Files)
+		if !ok {
+			return Stats{}, fmt.Errorf("head %s is no block of this store: %w", r.Files, protocol.ErrCorrupt)
+		}
+		todo = append(todo, n)
 	}
 	slices.Reverse(todo)
 	roots = append(roots, names.Link)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 
 	"wf/protocol"
 )
@@ -76,7 +77,7 @@ func Import(ctx context.Context, r io.Reader, into *Store, o ImportOptions) (in 
 	if err != nil {
 		return in, err
 	}
-	moves, err := importHeads(ctx, v, into, &in, o)
+	batch, err := importHeads(ctx, v, into, &in, o)
 	if err != nil {
 		return in, err
 	}
@@ -85,7 +86,7 @@ func Import(ctx context.Context, r io.Reader, into *Store, o ImportOptions) (in 
 	if err := x.commit(ctx); err != nil {
 		return in, err
 	}
-	if len(moves) == 0 {
+	if len(batch.Moves) == 0 {
 		return in, nil
 	}
 	if o.Before != nil {
@@ -93,13 +94,19 @@ func Import(ctx context.Context, r io.Reader, into *Store, o ImportOptions) (in 
 			return in, err
 		}
 	}
-	return in, into.Commit(ctx, Batch{Moves: moves})
+	return in, into.Commit(ctx, batch)
 }
 
-// importHeads verifies what the roots lead to, and returns the moves that make heads of the events.
-func importHeads(ctx context.Context, v *verifier, into *Store, in *Imported, o ImportOptions) (moves []Move, err error) {
+// importHeads verifies what the roots lead to, and returns the batch that makes heads of the events.
+func importHeads(ctx context.Context, v *verifier, into *Store, in *Imported, o ImportOptions) (batch Batch, err error) {
 	heads, recorded := v.rootHeads(in.Roots, o.Run)
 	for _, h := range heads {
+		if run, ok := strings.CutPrefix(h.Name, protocol.FilesHead("")); ok && h.Seq == 0 {
+			if err := importFiles(ctx, v, into, h, &batch); err != nil {
+				return batch, fmt.Errorf("the files of run %s: %w", run, err)
+			}
+			continue
+		}
 		if h.Seq == 0 {
 			continue
 		}
@@ -112,11 +119,11 @@ func importHeads(ctx context.Context, v *verifier, into *Store, in *Imported, o 
 			err = v.report.Err()
 		}
 		if err != nil {
-			return nil, fmt.Errorf("run %s: %w", id, err)
+			return batch, fmt.Errorf("run %s: %w", id, err)
 		}
 		old, err := into.Head(ctx, h.Name)
 		if err != nil {
-			return nil, err
+			return batch, err
 		}
 		if recorded && h.Link != in.Roots[0] {
 			in.Children = append(in.Children, id)
@@ -125,7 +132,7 @@ func importHeads(ctx context.Context, v *verifier, into *Store, in *Imported, o 
 		}
 		held, err := holds(ctx, into, id, old, h)
 		if err != nil {
-			return nil, err
+			return batch, err
 		}
 		if held {
 			in.Held = append(in.Held, id)
@@ -140,15 +147,15 @@ func importHeads(ctx context.Context, v *verifier, into *Store, in *Imported, o 
 			}
 		}
 		if !forward {
-			return nil, &protocol.Error{Code: protocol.ErrHeadMoved.Code, Hint: "--run NAME imports it beside that one, under another name",
+			return batch, &protocol.Error{Code: protocol.ErrHeadMoved.Code, Hint: "--run NAME imports it beside that one, under another name",
 				Message: fmt.Sprintf("there is another run %s already, with the head %s", id, old.Link)}
 		}
 		if old.Link.Defined() {
 			in.Forwarded = append(in.Forwarded, id)
 		}
-		moves = append(moves, m)
+		batch.Moves = append(batch.Moves, m)
 	}
-	return moves, nil
+	return batch, nil
 }
 
 // holds reports whether a run that is there holds an event in its history.

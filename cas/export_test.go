@@ -19,7 +19,7 @@ import (
 func exported(t testing.TB, s *Store, run protocol.RunID) ([]byte, Stats) {
 	t.Helper()
 	var out bytes.Buffer
-	st, err := Export(t.Context(), &out, s, run)
+	st, err := Export(t.Context(), &out, s, ExportOptions{}, run)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +73,7 @@ func TestExportWritesTheHeadFirstAndEveryBlockOnce(t *testing.T) {
 	if !bytes.Equal(data, again) {
 		t.Error("exported twice, the archives differ")
 	}
-	if _, err := Export(t.Context(), io.Discard, s, "none"); !errors.Is(err, protocol.ErrUnknownRun) {
+	if _, err := Export(t.Context(), io.Discard, s, ExportOptions{}, "none"); !errors.Is(err, protocol.ErrUnknownRun) {
 		t.Errorf("an unknown run: %v", err)
 	}
 }
@@ -232,7 +232,7 @@ func TestAnArchiveHoldsChildren(t *testing.T) {
 		sampleRun(t, s, id, 2)
 	}
 	var out bytes.Buffer
-	st, err := Export(t.Context(), &out, s, "parent", "child")
+	st, err := Export(t.Context(), &out, s, ExportOptions{}, "parent", "child")
 	if err != nil || st.Runs != 2 {
 		t.Fatalf("%+v, %v", st, err)
 	}
@@ -252,7 +252,7 @@ func TestAnArchiveHoldsChildren(t *testing.T) {
 	if err != nil || len(in.Runs) != 1 || in.Runs[0] != "parent" || len(in.Children) != 1 || in.Children[0] != "child" {
 		t.Errorf("%+v, %v", in, err)
 	}
-	if _, err := Export(t.Context(), io.Discard, s, "parent", "nobody"); !errors.Is(err, protocol.ErrUnknownRun) {
+	if _, err := Export(t.Context(), io.Discard, s, ExportOptions{}, "parent", "nobody"); !errors.Is(err, protocol.ErrUnknownRun) {
 		t.Errorf("a child that is not there: %v", err)
 	}
 }

@@ -102,7 +102,7 @@ var records = map[string]map[string]form{
 		"name": needed | isText, "last": needed | isInt, "slots": needed | isList | isNull, "queue": needed | isList | isNull,
 	},
 	protocol.KindFilesKept: {
-		"prev": needed | isLink | isNull, "tree": needed | isLink,
+		"prev": needed | isLink | isNull, "tree": needed | isLink, "also": isLink | isNull,
 	},
 	protocol.KindTombstone: {
 		"run": needed | isText, "head": needed | isText, "seq": needed | isInt, "by": isText, "at": needed | isInt, "why": isText,

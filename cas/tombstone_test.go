@@ -74,7 +74,7 @@ func TestADeletedRunLeavesATombstoneAlone(t *testing.T) {
 	for _, err := range s.After(ctx, "one", 0) {
 		after = err
 	}
-	_, exported := Export(ctx, io.Discard, s, "one")
+	_, exported := Export(ctx, io.Discard, s, ExportOptions{}, "one")
 	_, verified := Verify(ctx, s, VerifyOptions{Run: "one"})
 	_, appended := j.Append(ctx, 1, []Draft{{Data: protocol.ResumedBy{}}}, nil)
 	anew := must(s.Journal(ctx, "one"))

@@ -131,8 +131,9 @@ type verifier struct {
 
 	unindexed map[blockName]bool
 
-	alone   bool // one head is checked, and no other
-	settled bool // o.Head was found, or its absence reported
+	alone   bool            // one journal is checked, and no other
+	keeps   map[string]bool // the heads that there are
+	settled bool            // o.Head was found, or its absence reported
 }
 
 func newVerifier(o VerifyOptions, from evidence) *verifier {
@@ -165,12 +166,16 @@ func (v *verifier) doubt(format string, args ...any) {
 // judge checks the heads and concludes.
 func (v *verifier) judge(ctx context.Context, heads []Head, moves map[string][]reflogLine) (Report, error) {
 	slices.SortFunc(heads, func(a, b Head) int { return strings.Compare(a.Name, b.Name) })
-	only := protocol.RunHead(v.o.Run)
-	chosen := slices.DeleteFunc(slices.Clone(heads), func(h Head) bool { return v.o.Run != "" && h.Name != only })
-	v.alone = len(chosen) == 1
+	only := []string{protocol.RunHead(v.o.Run), protocol.FilesHead(v.o.Run)}
+	chosen := slices.DeleteFunc(slices.Clone(heads), func(h Head) bool { return v.o.Run != "" && !slices.Contains(only, h.Name) })
+	v.alone = journals(chosen) == 1
 	buried, err := v.tombstones(ctx, heads)
 	if err != nil {
 		return Report{}, err
+	}
+	v.keeps = map[string]bool{}
+	for _, h := range heads {
+		v.keeps[h.Name] = true
 	}
 	for _, h := range chosen {
 		if err := v.run(ctx, h, moves[h.Name], moves != nil); err != nil {
@@ -199,6 +204,16 @@ func (v *verifier) judge(ctx context.Context, heads []Head, moves map[string][]r
 	r.Checked.Heads, r.Checked.Blocks, r.Checked.Bytes = len(chosen), v.g.count.blocks, v.g.count.bytes
 	r.OK = len(r.Findings) == 0
 	return r, nil
+}
+
+// journals counts the heads that name events.
+func journals(heads []Head) (n int) {
+	for _, h := range heads {
+		if h.Seq > 0 {
+			n++
+		}
+	}
+	return n
 }
 
 // absent finds heads that reflog or last seen heads tell of and that are gone. A run that was deleted is gone

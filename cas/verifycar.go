@@ -94,8 +94,16 @@ func (v *verifier) rootHeads(roots []protocol.Link, run protocol.RunID) (heads [
 			continue
 		}
 		nd := v.g.nodes[n]
-		if nd != nil && nd.archive != nil {
-			continue // all it leads to is a root too
+		if nd != nil && nd.archive != nil { // all it leads to is a root too, but what keeps the files
+			for j, r := range nd.archive.Runs {
+				if id := r.Run; r.Files.Defined() && checkRunID(id) == nil {
+					if j == 0 && run != "" {
+						id = run
+					}
+					heads = append(heads, Head{Name: protocol.FilesHead(id), Link: r.Files})
+				}
+			}
+			continue
 		}
 		if nd != nil && nd.event != nil {
 			h.Seq = nd.event.seq

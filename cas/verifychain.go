@@ -351,6 +351,10 @@ func (v *verifier) records(ctx context.Context, h Head, chain []chainEvent, whol
 			}
 		}
 	}
+	run := protocol.RunOf(h.Name)
+	if v.keeps != nil && !v.keeps[protocol.FilesHead(run)] && slices.ContainsFunc(chain, func(c chainEvent) bool { return c.node.event.typ == protocol.EvFilesAt }) {
+		v.doubt("%s: the files that it recorded are not kept here", where(h.Name, 0, ""))
+	}
 	if !ended && !cancelled && len(chain) > 0 {
 		v.doubt("%s: it has not ended, so only reflog and last seen heads tell whether events were cut off after %d", where(h.Name, 0, ""), h.Seq)
 	}

@@ -78,7 +78,7 @@ func TestW19ADeletedBlockIsNamed(t *testing.T) {
 	r := change(t, s, func(packs *bolt.Bucket) error { return packs.Delete([]byte(keys[3])) })
 	wantKinds(t, r, "corrupt")
 	wantWhere(t, r, "one/12/data.content")
-	if _, err := Export(t.Context(), io.Discard, s, "one"); protocol.CodeOf(err) != protocol.ErrCorrupt.Code {
+	if _, err := Export(t.Context(), io.Discard, s, ExportOptions{}, "one"); protocol.CodeOf(err) != protocol.ErrCorrupt.Code {
 		t.Errorf("export: %v", err)
 	}
 }
@@ -100,7 +100,7 @@ func TestARunThatLacksABlockIsCorrupt(t *testing.T) {
 	if _, err := s.Block(t.Context(), event); protocol.CodeOf(err) != protocol.ErrNotFound.Code {
 		t.Fatalf("the block alone: %v", err)
 	}
-	if _, err := Export(t.Context(), io.Discard, s, "one"); protocol.CodeOf(err) != protocol.ErrCorrupt.Code {
+	if _, err := Export(t.Context(), io.Discard, s, ExportOptions{}, "one"); protocol.CodeOf(err) != protocol.ErrCorrupt.Code {
 		t.Errorf("export: %v", err)
 	}
 	for _, err = range s.After(t.Context(), "one", 0) {

@@ -34,7 +34,7 @@ func TestAHubHearsWhichRunsCameFromElsewhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	var archive bytes.Buffer
-	if err := s.Export(t.Context(), run, &archive); err != nil {
+	if err := s.Export(t.Context(), run, api.ExportOptions{}, &archive); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Import(t.Context(), &archive, api.ImportOptions{Run: "copy"}); err != nil {

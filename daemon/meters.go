@@ -157,7 +157,9 @@ func (m *meters) notice(u api.Update) {
 			m.suspended.Inc(workflow, string(d.Reason))
 		}
 	case protocol.StepStarted:
-		m.attempts.Inc(actionOf(u))
+		if !d.Preparing { // another one follows
+			m.attempts.Inc(actionOf(u))
+		}
 	case protocol.AttemptFailed:
 		m.failed.Inc(d.Error.Code)
 	case protocol.StepCompleted:

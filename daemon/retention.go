@@ -6,6 +6,7 @@ import (
 
 	"wf/api"
 	"wf/cas"
+	"wf/protocol"
 )
 
 // retainEvery is how often a daemon deletes what has expired by retention: in the user's config.
@@ -41,6 +42,17 @@ func (d *Daemon) retain(ctx context.Context, now time.Time) {
 	})
 	if err != nil && ctx.Err() == nil {
 		d.Log.Error("what has expired is not deleted", "why", err)
+	}
+	err = d.Service.RetainFiles(ctx, now, func(run protocol.RunID, err error) {
+		if err != nil {
+			d.Log.Error("the files of a run that have expired are not dropped; it is tried again", "run", run, "why", err)
+			return
+		}
+		deleted++
+		d.Log.Info("files dropped", "run", run, "why", "retention")
+	})
+	if err != nil && ctx.Err() == nil {
+		d.Log.Error("the files of runs that have expired are not dropped", "why", err)
 	}
 	if deleted == 0 {
 		return

@@ -9,6 +9,7 @@ import (
 	"wf/cas"
 	"wf/engine/rules"
 	"wf/protocol"
+	"wf/roles"
 )
 
 // advance adds facts together with the starts of the visits that follow from them.
@@ -81,7 +82,11 @@ func (d *driver) begin(ctx context.Context, b *batch, x rules.Decision) error {
 	if x.Item != nil {
 		b.payload(d, string(x.ItemValue))
 	}
-	prep, err := d.prepare(ctx, x)
+	prep, err := d.prepareFor(ctx, x)
+	started.Preparing = prep != nil && !d.inTime(prep)
+	if prep != nil && !started.Preparing {
+		err = prep.err
+	}
 	if err != nil && x.Via == protocol.ViaAlways && ctx.Err() == nil {
 		if err := b.draft(d, x.Step.String(), started); err != nil {
 			return err
@@ -92,17 +97,18 @@ func (d *driver) begin(ctx context.Context, b *batch, x rules.Decision) error {
 		d.unready = fmt.Errorf("prepare %s: %w", x.Step, err)
 		return nil
 	}
-	if prep.Tools != "" {
-		started.Tools = b.payload(d, prep.Tools)
-	}
-	if !x.Empty {
-		if prep.Inject, started.Messages, err = d.s.Inject(x.Role, prep.Inject); err != nil {
-			return err
-		}
-	}
 	started.Compact = d.s.Compacts(x)
-	if prep.Inject != "" {
-		started.Inject = b.payload(d, prep.Inject)
+	switch {
+	case x.Empty:
+	case started.Preparing:
+		d.preparing[x.Step.String()] = prep
+	case prep != nil:
+		err = d.fillIn(b, &started, prep.gives)
+	default:
+		err = d.fillIn(b, &started, roles.Preparation{})
+	}
+	if err != nil {
+		return err
 	}
 	if err := b.draft(d, x.Step.String(), started); err != nil {
 		return err
@@ -214,7 +220,7 @@ func (d *driver) cutOff(ctx context.Context, b *batch, step string) error {
 	switch {
 	case waited: // for a slot: nothing of it was performed
 		return d.attempt(b, step)
-	case ok && role.Action == protocol.ActPrompt && len(d.s.Inbox) > 0:
+	case ok && role.Action == protocol.ActPrompt && len(d.s.Inbox) > 0 && !v.Begun.Preparing:
 		b.begin = append(b.begin, step)
 		return d.interject(b, step, v.Begun)
 	case !ok || role.Action != protocol.ActRun:

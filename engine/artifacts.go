@@ -21,6 +21,7 @@ type artifacts struct {
 	root    protocol.Link
 	blocks  []cas.Block // that are not stored yet
 	release func()      // of what keeps collections away; nil where nothing is stored yet
+	child   bool        // they are of a sub-workflow, and no part of the record
 }
 
 // letGo gives up what was stored.
@@ -50,13 +51,20 @@ const (
 func (e *Engine) takeArtifacts(ctx context.Context, turn *protocol.Turn, end *outcome) {
 	spec := turn.Role.Artifacts
 	failed, over := e.failedForGood(turn, end)
-	if spec == nil || end.err != nil && !over || ctx.Err() != nil {
+	if end.err != nil && !over || ctx.Err() != nil {
+		return
+	}
+	if turn.Role.Action == protocol.ActWorkflow {
+		e.takeOfChild(ctx, turn, end)
+		return
+	}
+	if !turn.Role.Keeps() {
 		return
 	}
 	keep := keeper{e: e, ctx: ctx, seen: map[protocol.Link]bool{}}
 	root, err := keep.take(turn, spec)
 	if err == nil {
-		end.artifacts = artifacts{root, keep.blocks, keep.release}
+		end.artifacts = artifacts{root: root, blocks: keep.blocks, release: keep.release}
 		return
 	}
 	end.artifacts = artifacts{release: keep.release}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"wf/api"
@@ -37,9 +38,10 @@ func (e *Engine) Drive(ctx context.Context, run protocol.RunID, o DriveOptions) 
 	}
 	defer unlock()
 	d := &driver{e: e, run: run, work: map[string]*worker{}, in: make(chan report), pipe: newPipe(),
-		fresh: map[protocol.Link][]byte{}, stored: o.stored, held: o.held, past: e.pasts.take(run)}
+		preparing: map[string]*preparation{}, fresh: map[protocol.Link][]byte{}, stored: o.stored, held: o.held, past: e.pasts.take(run)}
 	defer e.pasts.rest(d.past)
 	defer func() { d.pipe.close() }()
+	defer d.unprepareAll()
 	if err := d.load(ctx); err != nil {
 		return nil, err
 	}
@@ -70,12 +72,16 @@ func (e *Engine) Drive(ctx context.Context, run protocol.RunID, o DriveOptions) 
 
 // driver owns a run while it is driven; all its fields belong to the goroutine of Drive.
 type driver struct {
-	e     *Engine
-	run   protocol.RunID
-	j     *cas.Journal
-	s     *rules.State
-	from  *drivenRecords     // what s reads
-	work  map[string]*worker // visits that have begun, by step
+	e    *Engine
+	run  protocol.RunID
+	j    *cas.Journal
+	s    *rules.State
+	from *drivenRecords     // what s reads
+	work map[string]*worker // visits that have begun, by step
+
+	preparing map[string]*preparation // those of them that go on beside the run, by step
+	prepares  sync.WaitGroup
+
 	in    chan report
 	ready []report     // how visits ended that were performed in place
 	soon  []chan error // of reports that are answered once all that waits is noted
@@ -114,6 +120,8 @@ type report struct {
 	reply chan error // for data; nil if no sender waits
 	soon  bool       // the reply tells that the data has its place, not that it is durable
 	end   *outcome
+
+	prepared *preparation // in the place of data: it is done
 }
 
 // replyTo sends to a channel that has room; nil for none.
@@ -391,6 +399,7 @@ func (d *driver) note(ctx context.Context, r report) error {
 	}
 	w := d.work[r.step]
 	delete(d.work, r.step)
+	d.unprepare(r.step)
 	w.stop(nil)
 	if over || d.over && r.end.err != nil {
 		r.end.artifacts.letGo()
@@ -412,6 +421,10 @@ func (d *driver) note(ctx context.Context, r report) error {
 
 // heard turns what a worker emitted into drafts; live output goes to the watcher.
 func (d *driver) heard(r report) (facts []cas.Draft, blocks []cas.Block, err error) {
+	if r.prepared != nil {
+		d.unprepare(r.step)
+		return d.prepared(r.step, r.prepared)
+	}
 	for _, x := range r.data {
 		if delta, ok := x.(protocol.Delta); ok {
 			d.say(api.Update{Run: d.run, Step: r.step, Data: delta})

@@ -745,7 +745,7 @@ func TestO03bForksAndImportsWaitForTheirOwnTurn(t *testing.T) {
 func copyRun(t *testing.T, from, to *cas.Store, id protocol.RunID) {
 	t.Helper()
 	var archive bytes.Buffer
-	if _, err := cas.Export(context.Background(), &archive, from, id); err != nil {
+	if _, err := cas.Export(context.Background(), &archive, from, cas.ExportOptions{}, id); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := cas.Import(context.Background(), &archive, to, cas.ImportOptions{}); err != nil {

@@ -83,6 +83,8 @@ func (h *Histories) Take(x *protocol.Entry) error {
 			h.open[x.StepName()] = &begunStep{started: d}
 		case d.Start != s.started.Start:
 			s.started = d
+		case s.started.Preparing: // it was held before these were there
+			s.started.Tools, s.started.Inject, s.started.Preparing = d.Tools, d.Inject, d.Preparing
 		case d.Messages > 0: // they came while it was interrupted
 			s.started.Inject = d.Inject
 		}

@@ -634,7 +634,7 @@ func TestM01AnImportIsNotReused(t *testing.T) {
 	var car bytes.Buffer
 	for _, run := range []protocol.RunID{v.ID, again.ID} {
 		car.Reset()
-		if _, err := cas.Export(t.Context(), &car, m.e.Store, run); err != nil {
+		if _, err := cas.Export(t.Context(), &car, m.e.Store, cas.ExportOptions{}, run); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := cas.Import(t.Context(), &car, other.e.Store, cas.ImportOptions{}); err != nil {

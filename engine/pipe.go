@@ -305,6 +305,7 @@ func (d *driver) rebase(ctx context.Context) error {
 		}
 		for _, step := range b.begin {
 			vain[step] = true
+			d.unprepare(step)
 			if w := d.work[step]; w != nil {
 				w.stop(nil)
 				delete(d.work, step)

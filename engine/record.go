@@ -35,8 +35,12 @@ func (d *driver) completed(w *worker, end *outcome, failed *protocol.ErrorInfo) 
 			rec.Data, blocks = root, append(blocks, parts...)
 		}
 	}
-	if end.artifacts.root.Defined() {
-		rec.Artifacts, blocks = end.artifacts.root, append(blocks, end.artifacts.blocks...)
+	blocks = append(blocks, end.artifacts.blocks...)
+	ofChild := protocol.Link{}
+	if end.artifacts.child {
+		ofChild = end.artifacts.root
+	} else {
+		rec.Artifacts = end.artifacts.root
 	}
 	if failed != nil {
 		raw, err := protocol.CanonicalJSON(map[string]any{"code": failed.Code, "phase": failed.Phase, "message": failed.Message})
@@ -52,7 +56,7 @@ func (d *driver) completed(w *worker, end *outcome, failed *protocol.ErrorInfo) 
 	}
 	d.from.keep(block.Link, &rec)
 	done := protocol.StepCompleted{Record: block.Link, Result: end.conclusion.Result, MS: max(0, d.e.now()-w.started-end.held) / 1000,
-		Workspace: end.git, Status: status}
+		Workspace: end.git, Status: status, Artifacts: ofChild}
 	return []cas.Draft{{Step: w.step, Data: done}}, append(blocks, block), nil
 }
 

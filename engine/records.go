@@ -7,6 +7,7 @@ import (
 	"wf/cas"
 	"wf/engine/rules"
 	"wf/protocol"
+	"wf/protocol/tree"
 )
 
 // records is what the rules read, in the blocks of a store.
@@ -28,6 +29,21 @@ func (r records) Step(record protocol.Link) (*protocol.StepRecord, error) {
 }
 
 func (r records) Payload(l protocol.Link) ([]byte, error) { return protocol.PayloadBytes(r.read, l) }
+
+func (r records) Files(root protocol.Link, most int) (first []rules.File, count int, err error) {
+	for it, err := range tree.Walk(tree.Read(r.read), root) {
+		if err != nil {
+			return nil, 0, err
+		}
+		if it.Mode == tree.Omitted {
+			continue
+		}
+		if count++; len(first) < most {
+			first = append(first, rules.File{Path: it.Path, Mode: string(it.Mode), Size: it.Size, Link: it.Link})
+		}
+	}
+	return first, count, nil
+}
 
 func (r records) Data(e protocol.Event) (protocol.Data, error) { return e.AnyData() }
 

@@ -1,9 +1,11 @@
 package engine_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -258,4 +260,79 @@ func TestC02TreesGoWithTheirRuns(t *testing.T) {
 		t.Errorf("the tree is still there: %v", err)
 	}
 	verify()
+}
+
+// An archive has the files where that is asked for; what is imported is kept beside what is there.
+func TestC02AnArchiveHasTheFilesThatItIsAskedFor(t *testing.T) {
+	ctx := context.Background()
+	b := newBench(t)
+	b.lay(map[string]string{"sub/a": "1"})
+	run, _ := b.run("wf: 1\nworkspace: {track: true}\nroles: {one: {run: 'echo 2 > b'}, two: {run: 'echo 3 > c'}}\nedges: [{from: one, to: two}, {from: two, to: END}]", nil)
+	_, trees := b.looks(run)
+	archive := func(files bool) *bytes.Reader {
+		t.Helper()
+		var out bytes.Buffer
+		if _, err := cas.Export(ctx, &out, b.e.Store, cas.ExportOptions{Files: files}, run); err != nil {
+			t.Fatal(err)
+		}
+		return bytes.NewReader(out.Bytes())
+	}
+	bare, whole := archive(false), archive(true)
+	verified := func(s *cas.Store, want string) {
+		t.Helper()
+		r, err := cas.Verify(ctx, s, cas.VerifyOptions{Run: run})
+		if err != nil || len(r.Findings) > 0 {
+			t.Fatalf("%v %+v", err, r.Findings)
+		}
+		if got := strings.Contains(strings.Join(r.NotProven, "\n"), "not kept"); got != (want != "") {
+			t.Errorf("not proven: %q", r.NotProven)
+		}
+	}
+	into := newBench(t)
+	for i, x := range []*bytes.Reader{bare, whole, whole, bare} {
+		x.Seek(0, io.SeekStart)
+		if _, err := cas.Import(ctx, x, into.e.Store, cas.ImportOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		verified(into.e.Store, []string{"not kept", "", "", ""}[i])
+	}
+	if got := into.changed(trees[0], trees[len(trees)-1]); strings.Join(got, " ") != "b c" {
+		t.Errorf("%q differ", got)
+	}
+	// Dropped, the run is whole without them, and its tree is not there after a collection.
+	if there, err := into.e.Store.DropFiles(ctx, run); err != nil || !there {
+		t.Fatal(there, err)
+	}
+	if there, err := into.e.Store.DropFiles(ctx, run); err != nil || there {
+		t.Fatal(there, err)
+	}
+	if _, err := cas.GC(ctx, into.e.Store, cas.GCOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := into.e.Store.Block(ctx, trees[0]); !errors.Is(err, protocol.ErrNotFound) {
+		t.Errorf("the tree is still there: %v", err)
+	}
+	verified(into.e.Store, "not kept")
+	// Of two histories of one run both stay.
+	other := newBench(t)
+	other.lay(map[string]string{"else": "1"})
+	x, _ := other.run("wf: 1\nworkspace: {track: true}\nroles: {one: {run: 'echo 2 > b'}}", nil)
+	h, err := other.e.Store.Head(ctx, protocol.FilesHead(x))
+	if err == nil {
+		whole.Seek(0, io.SeekStart)
+		err = other.e.Store.Commit(ctx, cas.Batch{Moves: []cas.Move{{Name: protocol.FilesHead(run), New: h.Link}}})
+	}
+	if err == nil {
+		_, err = cas.Import(ctx, whole, other.e.Store, cas.ImportOptions{})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := cas.GC(ctx, other.e.Store, cas.GCOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	_, own := other.looks(x)
+	other.changed(own[0], own[len(own)-1])
+	other.changed(trees[0], trees[len(trees)-1])
+	verified(other.e.Store, "")
 }

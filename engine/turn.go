@@ -17,6 +17,8 @@ type assignment struct {
 	since protocol.Seq // of its first event, where there is a transcript to read; else 0
 	by    roles.Performer
 	rules string // format and semantics of the run
+
+	preparing *preparation // of one that was held before its step_started was whole; else nil
 }
 
 // assign makes x the turn of a visit, but for what is read from the store.
@@ -46,36 +48,15 @@ func (d *driver) assign(ctx context.Context, x *assignment, step string) error {
 	if o := d.s.Opened(); x.turn.Role.Caching != nil {
 		x.rules = rulesOf(&o.Start)
 	}
+	if v.Begun.Preparing {
+		if d.preparing[step] == nil { // it was cut off
+			if d.preparing[step], err = d.prepare(ctx, turn, v.Begun.Resumes); err != nil {
+				return err
+			}
+		}
+		x.preparing = d.preparing[step]
+	}
 	return nil
-}
-
-// prepare asks the performer for what the record holds of tools and injected text. It sees the
-// tools of the predecessor, which a visit that resumes reuses.
-func (d *driver) prepare(ctx context.Context, x rules.Decision) (roles.Preparation, error) {
-	role, ok := d.s.Program().Workflow.RoleNamed(x.Role)
-	if !ok || x.Empty {
-		return roles.Preparation{}, nil
-	}
-	p, err := d.e.performer(role.Action)
-	if err != nil {
-		return roles.Preparation{}, err
-	}
-	prep, ok := p.(roles.Preparer)
-	if !ok {
-		return roles.Preparation{}, nil
-	}
-	turn := d.s.TurnOf(d.run, x.Step, role)
-	turn.Visit, turn.EdgePrompt = x.Visit, x.EdgePrompt
-	if x.Resumes.Defined() {
-		before, err := d.from.Step(x.Resumes)
-		if err != nil {
-			return roles.Preparation{}, err
-		}
-		if turn.History.Tools, err = textOf(d.from.read, protocol.Text{Link: before.Tools}); err != nil {
-			return roles.Preparation{}, err
-		}
-	}
-	return prep.Prepare(ctx, turn)
 }
 
 // fill reads the history and the transcript; it runs in the worker's goroutine.

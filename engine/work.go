@@ -36,7 +36,7 @@ type outcome struct {
 	conclusion protocol.Conclusion
 	err        error
 	timedOut   bool
-	held       int64 // µs, kept back by the limits of a provider
+	held       int64 // µs, kept back by the limits of a provider, or being prepared meanwhile
 	git        *protocol.GitState
 	artifacts  artifacts
 	files      *protocol.FilesAt // what it left in the workspace; nil where that is not recorded
@@ -151,12 +151,25 @@ func (d *driver) carryOut(ctx context.Context, x *assignment, emit roles.Emit) (
 			end.err = fmt.Errorf("performing %s: panic: %v", turn.Step, r)
 		}
 	}()
+	if x.preparing != nil {
+		from := d.e.now()
+		if end.err = d.finishPreparing(ctx, x, emit); end.err != nil {
+			return end
+		}
+		end.held = max(0, d.e.now()-from)
+	}
 	if err := d.fill(ctx, turn, &x.begun, x.since); err != nil {
 		end.err = err
 		return end
 	}
 	if countedAsFailed(*turn) {
 		end.err = &protocol.Failure{ErrorInfo: protocol.ErrorInfo{Code: "cut_off", Phase: "run", Message: "wf ended while the command ran, and a person counted it as failed"}}
+		return end
+	}
+	remove, err := d.e.layOut(ctx, turn)
+	defer remove()
+	if err != nil {
+		end.err = err
 		return end
 	}
 	files, err := d.recorded(ctx, turn, emit)
@@ -175,7 +188,7 @@ func (d *driver) carryOut(ctx context.Context, x *assignment, emit roles.Emit) (
 		end.conclusion, end.err = x.by.Perform(ctx, *turn, clock.watch(files.watch(emit)))
 	}
 	here.leave()
-	end.held = clock.heldFor()
+	end.held += clock.heldFor()
 	end.timedOut = end.err != nil && errors.Is(context.Cause(ctx), errTimeout)
 	if end.err == nil && turn.Role.Action.ActsOnFiles() {
 		end.git = gitState(ctx, turn.Workspace)

@@ -195,13 +195,18 @@ type Stdin struct {
 	File string `cbor:"file,omitempty" json:"file,omitempty"` // template of a path, relative to where the command works
 }
 
-// Artifacts are the files of the workspace that are kept when a visit has ended, well or for good.
+// Artifacts are the files of the workspace that are kept when a visit has ended, well or for good, and the roles of which
+// a visit is given those files. One of the two is there.
 type Artifacts struct {
-	Paths    []string `cbor:"paths" json:"paths"`                             // globs, of which the last one that fits decides
+	Paths    []string `cbor:"paths,omitempty" json:"paths,omitempty"`         // globs, of which the last one that fits decides
+	From     []string `cbor:"from,omitempty" json:"from,omitempty"`           // roles, sorted
 	MaxSize  int64    `cbor:"max_size,omitempty" json:"max_size,omitempty"`   // bytes of a file; 0 is ArtifactSize
 	MaxTotal int64    `cbor:"max_total,omitempty" json:"max_total,omitempty"` // bytes of all files; 0 is ArtifactTotal
 	MaxFiles int      `cbor:"max_files,omitempty" json:"max_files,omitempty"` // files and links; 0 is ArtifactFiles
 }
+
+// Keeps reports whether visits of the role keep files of the workspace.
+func (r *Role) Keeps() bool { return r.Artifacts != nil && len(r.Artifacts.Paths) > 0 }
 
 // What the artifacts of a visit have at most where the role says nothing else, and what it can say.
 const (

@@ -171,6 +171,9 @@ type StepStarted struct {
 	Messages int `cbor:"messages,omitempty" json:"messages,omitempty"`
 	// Compact is set where a person asked for a compaction, which this visit begins with.
 	Compact bool `cbor:"compact,omitempty" json:"compact,omitempty"`
+	// Preparing is set where the limits of a provider held the visit before Tools and Inject were there: it does nothing
+	// before another step_started brings them.
+	Preparing bool `cbor:"preparing,omitempty" json:"preparing,omitempty"`
 }
 
 // PromptSent is recorded before each visit's first model request.
@@ -316,6 +319,9 @@ type StepCompleted struct {
 	MS        int64      `cbor:"ms" json:"ms"`
 	Workspace *GitState  `cbor:"workspace" json:"workspace"`
 	Status    StepStatus `cbor:"status,omitempty" json:"status,omitempty"` // as in the record
+	// Artifacts is the tree of the files that the steps of a sub-workflow keep, of each path the newest; missing where there
+	// are none. Those of the visit itself are in its record.
+	Artifacts Link `cbor:"artifacts,omitempty,omitzero" json:"artifacts,omitzero"`
 }
 
 // GitState is what a visit left the workspace in; null outside of git.

@@ -53,6 +53,8 @@ type FilesKept struct {
 	V    int    `cbor:"v"`
 	Prev Link   `cbor:"prev"` // the FilesKept before, or null
 	Tree Link   `cbor:"tree"`
+	// Also is a FilesKept that came with an archive, beside those before.
+	Also Link `cbor:"also,omitempty,omitzero"`
 }
 
 // KindFilesKept is the kind of FilesKept.

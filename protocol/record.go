@@ -148,6 +148,8 @@ type ArchivedRun struct {
 	Run  RunID `cbor:"run" json:"run"`
 	Head Link  `cbor:"head" json:"head"`
 	Seq  Seq   `cbor:"seq" json:"seq"` // of the head
+	// Files is the FilesKept of the run; null where its files were left out, or none were recorded.
+	Files Link `cbor:"files,omitempty,omitzero" json:"files,omitzero"`
 }
 
 // ErrorInfo says why a visit failed, in a record. It holds nothing volatile: no duration,

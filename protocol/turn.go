@@ -43,6 +43,11 @@ type Turn struct {
 	// Reuse is set where the result of the visit may be reused; nil for others.
 	Reuse *Reuse
 
+	// Given are the files that the visit is given of earlier ones, and Artifacts the directory in which they lie while it is
+	// performed, read-only: ROLE/PATH, of a fan-out ROLE/INDEX/PATH. "" is none.
+	Given     []Given
+	Artifacts string
+
 	History History // the conversation and its ancestors; loaded for agents and commands
 	// Transcript is the events of this visit so far, texts resolved: what a crash resumes from.
 	// Between them stand the suspended and resumed events of the run: where a process went on
@@ -68,6 +73,14 @@ type Reuse struct {
 	Key     string   // of the result: what names a run or a step for the command is made of it
 	Environ []string // NAME=value, all that it inherits
 	Private string   // directory for what it keeps for itself while it runs
+}
+
+// Given are the artifacts of a role, of its nearest visit among the ancestors of another.
+type Given struct {
+	Role  string
+	Ran   bool   // there is such a visit
+	Batch bool   // it is a fan-out
+	Trees []Link // of each item, or one; a null link is one without files
 }
 
 // ItemValue is a fan-out item with its value.

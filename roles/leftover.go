@@ -58,7 +58,7 @@ func sweepInputs(dir string) {
 	for {
 		names, err := d.Readdirnames(1000)
 		for _, name := range names {
-			if strings.HasPrefix(name, turnFiles) || strings.HasPrefix(name, stdinFiles) {
+			if strings.HasPrefix(name, turnFiles) || strings.HasPrefix(name, stdinFiles) || strings.HasPrefix(name, givenFiles) {
 				sweepInput(filepath.Join(dir, name))
 			}
 		}
@@ -78,6 +78,9 @@ func sweepInput(path string) {
 		return
 	}
 	if free, err := files.TryLock(f, false); err == nil && free && there(f) {
+		if strings.HasPrefix(filepath.Base(path), givenFiles) && removeGiven(path+givenDir) != nil {
+			return // it keeps its name
+		}
 		_ = os.Remove(path)
 	}
 }

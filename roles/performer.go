@@ -66,6 +66,20 @@ type Preparer interface {
 	Prepare(ctx context.Context, turn protocol.Turn) (Preparation, error)
 }
 
+// Emitting has a Preparer that is called with it emit events of the visit that it prepares: that it is held. The visit begins
+// with the first of them, and may be shown to people from then on.
+func Emitting(ctx context.Context, emit Emit) context.Context {
+	return context.WithValue(ctx, emitKey{}, emit)
+}
+
+// EmitOf is the Emit of Emitting, nil for none.
+func EmitOf(ctx context.Context) Emit {
+	emit, _ := ctx.Value(emitKey{}).(Emit)
+	return emit
+}
+
+type emitKey struct{}
+
 // Preparation becomes the tools and inject fields of the StepRecord; "" is null.
 type Preparation struct {
 	Tools  string // canonical JSON tool list

@@ -89,7 +89,7 @@ func (r *Run) Perform(ctx context.Context, turn protocol.Turn, emit Emit) (proto
 
 	out := r.newOutput(ctx, turn, emit, secrets)
 	c := Command{Line: turn.Role.Run, Workspace: turn.Workspace, Dir: env["PWD"], cwd: dir.Path,
-		Env: pairs(env), Turn: in.turn, Stdin: in.stdin, Stdout: out.stdout, Grace: cmp.Or(r.Grace, DefaultGrace)}
+		Env: pairs(env), Turn: in.turn, Artifacts: turn.Artifacts, Stdin: in.stdin, Stdout: out.stdout, Grace: cmp.Or(r.Grace, DefaultGrace)}
 	c.Network, c.Hosts = turn.Role.Reach()
 	if turn.Reuse != nil {
 		c.Private, c.Sealed = turn.Reuse.Private, true
@@ -147,6 +147,9 @@ func (r *Run) Perform(ctx context.Context, turn protocol.Turn, emit Emit) (proto
 	return out.conclude(turn.Role, end.code)
 }
 
+// ArtifactsVar is the environment variable that names the directory of the files that a visit is given.
+const ArtifactsVar = "WF_ARTIFACTS"
+
 // environment is what the command sees, but for the place of the turn.
 func (r *Run) environment(environ []string, secrets map[string]string, turn protocol.Turn) (map[string]string, error) {
 	env := map[string]string{}
@@ -173,6 +176,9 @@ func (r *Run) environment(environ []string, secrets map[string]string, turn prot
 	}
 	if _, declared := turn.Env["TRACEPARENT"]; !declared && turn.TraceParent != "" && turn.Reuse == nil {
 		env["TRACEPARENT"] = turn.TraceParent
+	}
+	if turn.Artifacts != "" {
+		env[ArtifactsVar] = turn.Artifacts
 	}
 	maps.Copy(env, map[string]string{
 		"WF_RUN_ID":   string(runID(turn)),

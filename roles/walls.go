@@ -40,6 +40,7 @@ type Command struct {
 	Hosts     []string // endpoints that a confined command reaches without Network
 	Env       []string // NAME=value; of a confined command on top of what the walls let through
 	Turn      string   // file that a confined command may open, wherever it lies
+	Artifacts string   // directory that it may read, wherever it lies; "" is none
 	Stdin     *os.File // a regular file; nil is nothing
 	Stdout    io.Writer
 	Stderr    io.Writer     // nil joins it to Stdout

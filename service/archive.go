@@ -11,12 +11,12 @@ import (
 )
 
 // Export writes a run, with the runs of its sub-workflows, as an archive.
-func (l *Local) Export(ctx context.Context, run protocol.RunID, w io.Writer) error {
+func (l *Local) Export(ctx context.Context, run protocol.RunID, o api.ExportOptions, w io.Writer) error {
 	children, err := l.Engine.Descendants(ctx, run)
 	if err != nil {
 		return err
 	}
-	_, err = cas.Export(ctx, w, l.Store, run, children...)
+	_, err = cas.Export(ctx, w, l.Store, cas.ExportOptions(o), run, children...)
 	return err
 }
 

@@ -25,21 +25,78 @@ type Expired struct {
 // Expired lists what the user's config deletes at a time, the oldest last. Without retention: there it is nothing. In a
 // store that is held the error wraps protocol.ErrHeld.
 func (l *Local) Expired(ctx context.Context, now time.Time) ([]Expired, error) {
+	r, rows, err := l.retained(ctx)
+	if r == nil || err != nil {
+		return nil, err
+	}
+	return expired(*r, rows, now)
+}
+
+// retained are the retention of the user's config, nil where there is none, and the runs that it is about.
+func (l *Local) retained(ctx context.Context) (*config.Retention, []api.Row, error) {
 	c, err := l.Config()
 	if err != nil || c.Retention == nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if err := l.mayRetain(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if err := l.Store.MayGoOn(ctx); err != nil { // what was put back from a backup is looked at first
-		return nil, err
+		return nil, nil, err
 	}
 	rows, _, err := query.Runs(ctx, l.Engine, api.Query{}) // a run that cannot be read stays
-	if err != nil {
-		return nil, err
+	return c.Retention, rows, err
+}
+
+// agedFiles chooses the runs whose files are dropped.
+func agedFiles(r config.Retention, rows []api.Row, now time.Time) (out []protocol.RunID, err error) {
+	after := r.AfterFiles()
+	for _, row := range rows {
+		if after == 0 || !row.Status.Final() || slices.Contains(row.Tags, config.Keep) {
+			continue
+		}
+		moved, err := time.Parse(time.RFC3339, row.Updated)
+		if err != nil {
+			return nil, err
+		}
+		if now.Sub(moved) >= after {
+			out = append(out, row.ID)
+		}
 	}
-	return expired(*c.Retention, rows, now)
+	return out, nil
+}
+
+// RetainFiles drops the files of runs by retention: files: in the user's config, and tells of each run that had some.
+func (l *Local) RetainFiles(ctx context.Context, now time.Time, tell func(protocol.RunID, error)) error {
+	c, rows, err := l.retained(ctx)
+	if c == nil || err != nil || c.AfterFiles() == 0 {
+		return err
+	}
+	runs, err := agedFiles(*c, rows, now)
+	if err != nil || len(runs) == 0 {
+		return err
+	}
+	heads, err := l.Store.Heads(ctx, protocol.FilesHead(""))
+	if err != nil {
+		return err
+	}
+	kept := map[string]bool{}
+	for _, h := range heads {
+		kept[h.Name] = true
+	}
+	for _, run := range runs {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if !kept[protocol.FilesHead(run)] {
+			continue
+		}
+		there, err := l.Store.DropFiles(ctx, run)
+		if there || err != nil && !errors.Is(err, protocol.ErrRunLive) {
+			tell(run, err)
+		}
+	}
+	return nil
 }
 
 // mayRetain refuses a config that an agent could have written.

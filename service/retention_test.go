@@ -67,4 +67,11 @@ func TestRetentionDeletesWhatHasEndedLongAgoAndNothingElse(t *testing.T) {
 	if got, err := expired(config.Retention{Done: config.Age(time.Second)}, []api.Row{row("an hour", protocol.Done, 24*time.Hour-time.Second)}, now); err != nil || len(got) > 0 {
 		t.Errorf("within a day: %v, %v", got, err)
 	}
+	files, err := agedFiles(config.Retention{Files: config.Age(40 * day)}, rows, now)
+	if d := cmp.Diff([]protocol.RunID{"driven", "child", "another child", "failed", "other", "failed long ago", "cancelled"}, files); d != "" || err != nil {
+		t.Errorf("files of 40 days: %s %v", d, err)
+	}
+	if files, err := agedFiles(config.Retention{Done: config.Age(day)}, rows, now); len(files) > 0 || err != nil {
+		t.Errorf("files that stay: %v %v", files, err)
+	}
 }

@@ -12,6 +12,7 @@ type Retention struct {
 	Done      Age `json:"done"` // since the run moved last; 0 is never
 	Failed    Age `json:"failed"`
 	Cancelled Age `json:"cancelled"`
+	Files     Age `json:"files"` // since the run moved last: the files of its workspace, which goes on without them; 0 is never
 	KeepLast  int `json:"keep_last"` // of each workflow so many of the newest stay, whatever their age
 	Floor     Age `json:"floor"`     // what moved since is never deleted; 0 is a day
 }
@@ -36,6 +37,14 @@ func (a *Age) UnmarshalJSON(b []byte) error {
 // After is after how long a run of a status is deleted; 0 is never.
 func (r Retention) After(status string) time.Duration {
 	age := map[string]Age{"done": r.Done, "failed": r.Failed, "cancelled": r.Cancelled}[status]
+	return r.atLeast(age)
+}
+
+// AfterFiles is after how long the files of a run that has ended are dropped; 0 is never.
+func (r Retention) AfterFiles() time.Duration { return r.atLeast(r.Files) }
+
+// atLeast is an age, or the floor; 0 stays 0.
+func (r Retention) atLeast(age Age) time.Duration {
 	if age == 0 {
 		return 0
 	}

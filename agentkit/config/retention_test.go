@@ -9,9 +9,9 @@ import (
 )
 
 func TestOnlyTheUserSaysAfterHowLongRunsAreDeleted(t *testing.T) {
-	const text = "retention: {done: 30d, failed: 2w, keep_last: 20, floor: 36h}\n"
+	const text = "retention: {done: 30d, failed: 2w, files: 5d, keep_last: 20, floor: 36h}\n"
 	r := load(t, places(t, text, "model: a/b\n")).Retention
-	want := config.Retention{Done: config.Age(30 * 24 * time.Hour), Failed: config.Age(14 * 24 * time.Hour), KeepLast: 20, Floor: config.Age(36 * time.Hour)}
+	want := config.Retention{Done: config.Age(30 * 24 * time.Hour), Failed: config.Age(14 * 24 * time.Hour), Files: config.Age(5 * 24 * time.Hour), KeepLast: 20, Floor: config.Age(36 * time.Hour)}
 	if r == nil || *r != want {
 		t.Errorf("%+v, want %+v", r, want)
 	}

@@ -33,6 +33,17 @@ const listMax = 1_000
 // inRoot finds a path of a call in the workspace and hands it over with its name in messages. An
 // absolute path is accepted where it lies below the directory of the agent.
 func inRoot(at Workspace, name string, access workspace.Access, do func(p *workspace.Place, name string) Result) (Result, error) {
+	if rest, ok := at.given(name); ok {
+		if access != workspace.Read {
+			return Failed("%s can only be read", name), nil
+		}
+		p, err := workspace.Find(at.Artifacts, "", rest, access)
+		if err != nil {
+			return why(name, err), nil
+		}
+		defer p.Close()
+		return do(p, name), nil
+	}
 	name, ok := inside(at, name)
 	if !ok {
 		return Failed("%s lies outside of the workspace; use paths relative to it", name), nil
@@ -52,7 +63,7 @@ func inRoot(at Workspace, name string, access workspace.Access, do func(p *works
 // writing is inRoot for a file that is written, and tells what appears by it.
 func writing(at Workspace, name string, do func(p *workspace.Place, name string) Result) (Result, error) {
 	below, ok := inside(at, name)
-	if !ok {
+	if _, given := at.given(name); given || !ok {
 		return inRoot(at, name, workspace.Write, do) // says what is wrong
 	}
 	watch, err := appear.Of(at.root())
@@ -70,6 +81,23 @@ func writing(at Workspace, name string, do func(p *workspace.Place, name string)
 		r.Appeared = w.End()
 		return r
 	})
+}
+
+// given is a path of a call relative to the files that the visit is given; ok is false where it does not lead there. The
+// variable is what a prompt names them by, since the directory has another name each time.
+func (w Workspace) given(name string) (rest string, ok bool) {
+	const variable = "$" + roles.ArtifactsVar
+	if w.Artifacts == "" {
+		return "", false
+	}
+	rest, ok = strings.CutPrefix(strings.Replace(name, "${"+roles.ArtifactsVar+"}", variable, 1), variable)
+	if !ok {
+		rest, ok = strings.CutPrefix(name, w.Artifacts)
+	}
+	if !ok || rest != "" && rest[0] != '/' {
+		return "", false
+	}
+	return path.Clean(strings.TrimLeft(rest, "/")), true
 }
 
 // inside is a path of a call relative to the directory of the agent; ok is false where it lies elsewhere.

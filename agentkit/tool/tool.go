@@ -68,13 +68,15 @@ type Tool struct {
 
 // Workspace is where tools act.
 type Workspace struct {
-	Dir     string         // absolute
-	Root    string         // what commands may write, absolute; "" is Dir, which lies in it
-	Sandbox string         // sandbox.Off runs commands unconfined
-	Network bool           // lets commands use the network
-	Hosts   []string       // endpoints that they reach without Network
-	Environ []string       // NAME=value pairs given to commands on top of the allow-list
-	Grants  sandbox.Grants // of commands in the sandbox
+	Dir  string // absolute
+	Root string // what commands may write, absolute; "" is Dir, which lies in it
+	// Artifacts is a directory that may be read, by paths that begin with $WF_ARTIFACTS; "" is none.
+	Artifacts string
+	Sandbox   string         // sandbox.Off runs commands unconfined
+	Network   bool           // lets commands use the network
+	Hosts     []string       // endpoints that they reach without Network
+	Environ   []string       // NAME=value pairs given to commands on top of the allow-list
+	Grants    sandbox.Grants // of commands in the sandbox
 	// TraceParent goes along with calls of other programs' tools, as Turn.TraceParent; commands have it in Environ.
 	TraceParent string
 	Clean       func(string) string // hides secrets; nil hides nothing

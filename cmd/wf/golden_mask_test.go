@@ -66,6 +66,7 @@ var masked = []struct {
 	{lazy.Regexp(`("doubleValue":)[\d.]+`), "${1}0"},
 	{lazy.Regexp(`("moves":\s*)\d+`), "${1}0"},                                       // in the reflog: several events may be one
 	{lazy.Regexp(`("roots":\s*\[\s*"[^"]*",\s*")bafy\w+`), "${1}NAMES"},              // what tells the names of the heads
+	{lazy.Regexp(`("tree":\s*")bafyrei[a-z2-7]{52}"`), `${1}TREE"`},                  // of the workspace, in which files name its path
 	{lazy.Regexp(`("shown":\s*")[0-9a-f]{64}"`), `${1}DIGEST"`},                      // of a call, with the path of the workspace
 	{lazy.Regexp(`("file_(?:before|after)":\s*)\d+`), "${1}0"},                       // pages of the store
 	{lazy.Regexp(`(the store file has )\d+( bytes, had )\d+`), "${1}0${2}0"},         // likewise

@@ -75,6 +75,9 @@ func (l *loader) cacheRules(r *protocol.Role, n *yaml.Node) {
 	if !r.Caching.Whole && r.Sandbox == protocol.SandboxOff {
 		cannot("without a sandbox it sees more than its inputs", "remove sandbox: off, or write  cache: true")
 	}
+	if r.Artifacts != nil && len(r.Artifacts.From) > 0 {
+		cannot("it is given artifacts, which are no inputs", "remove cache or artifacts.from")
+	}
 	if slices.Contains(l.w.Always, r.Name) {
 		cannot("an always role acts each time that a run ends", "remove cache")
 	}

@@ -27,6 +27,7 @@ func TestM01WhatCannotBeReusedIsRefused(t *testing.T) {
 		{"a secret", "run: x, env: {K: \"${{ secrets.KEY }}\"}, cache: {inputs: []}", "", "WF037"},
 		{"a secret of the environment", "run: x, cache: {inputs: [], env: [KEY]}", "", "WF037"},
 		{"an expression", "run: x, cache: {inputs: [], toolchain: [\"echo ${{ inputs.a }}\"]}", "", "WF037"},
+		{"artifacts of others", "run: x, artifacts: {from: [w]}, cache: {inputs: []}", "", "WF037"},
 		{"an always role", "run: x, cache: true", "always: [r]", "WF037"},
 		{"items in one workspace", "run: x, cache: true", "edges: [{from: START, to: w}, {from: w, to: r, for_each: \"[1, 2]\"}, {from: r, to: END}]", "WF037"},
 		{"items with files of their own", "run: x, cache: {inputs: [a]}", "edges: [{from: START, to: w}, {from: w, to: r, for_each: \"[1, 2]\"}, {from: r, to: END}]", ""},
@@ -34,7 +35,7 @@ func TestM01WhatCannotBeReusedIsRefused(t *testing.T) {
 		{"a question", "ask: x, cache: true", "", "WF002"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, ds := Load([]byte("wf: 1\nname: t\nsecrets: [KEY]\ninputs: {a: string}\nroles: {w: {run: x}, r: {"+c.role+"}}\n"+c.rest+"\n"), Options{})
+			_, ds := Load([]byte("wf: 1\nname: t\nsecrets: [KEY]\ninputs: {a: string}\nroles: {w: {run: x, artifacts: [a]}, r: {"+c.role+"}}\n"+c.rest+"\n"), Options{})
 			var got []string
 			for _, d := range ds {
 				if d.Severity == SeverityError {

@@ -95,7 +95,12 @@ func (x *exprCheck) outputs(ls []lint.Step) {
 	}
 }
 
-var stepFields = []string{"output", "text", "status", "exit_code", "visit"}
+var stepFields = []string{"output", "text", "status", "exit_code", "visit", filesField, filesCountField}
+
+// fileType is one of the files that a step keeps.
+var fileType = func() *typ {
+	return objectType(map[string]*typ{"path": stringT, "size": intT, "hash": stringT, "mode": {kind: tString, enum: []any{"file", "exec", "link"}}})
+}
 
 func (x *exprCheck) steps(ls []lint.Step) {
 	m := x.env["steps"].(types.Map)
@@ -118,6 +123,13 @@ func (x *exprCheck) steps(ls []lint.Step) {
 	}
 	t := objectType(map[string]*typ{"output": x.yields(name), "text": stringT, "exit_code": exit, "visit": intT,
 		"status": {kind: tString, enum: []any{"ok", "failed", "skipped"}}})
+	if len(ls) > 2 && (ls[2].Name == filesField || ls[2].Name == filesCountField) { // a step as a whole is without them
+		if !x.keepsFiles(name) {
+			x.fail("WF037", ls[2].At, name+" keeps no files", fmt.Sprintf("add  artifacts: [GLOB]  to roles.%s", name), nil)
+			return
+		}
+		t.fields[filesField], t.fields[filesCountField] = listType(fileType()), intT
+	}
 	m[name] = t.expr()
 	if len(ls) > 2 && ls[2].Name != "" && !slices.Contains(stepFields, ls[2].Name) {
 		hint := "a step has " + strings.Join(stepFields, ", ")

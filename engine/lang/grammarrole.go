@@ -104,12 +104,15 @@ func commonKeys() []key {
 
 func artifactsShape() *shape {
 	return either(listOf(str), object([]key{
-		{name: "paths", shape: listOf(str), required: true, doc: "Globs relative to the workspace.", example: "run: make dist\nartifacts: {paths: [dist/**], max_size: 500MB}", field: "roles[].artifacts.paths"},
+		{name: "paths", shape: listOf(str), unset: "no files are kept", doc: "Globs relative to the workspace.", example: "run: make dist\nartifacts: {paths: [dist/**], max_size: 500MB}", field: "roles[].artifacts.paths"},
+		{name: "from", shape: listOf(str), unset: "none", doc: artifactsFromDoc, example: "run: ./deploy \"$WF_ARTIFACTS/build/dist\"\nartifacts: {from: [build]}", field: "roles[].artifacts.from"},
 		{name: "max_size", shape: size, def: "100MB", doc: "The largest file, at most 10GB. KB, MB and GB are powers of 1,024 bytes.", example: "run: make dist\nartifacts: {paths: [dist/**], max_size: 500MB}", field: "roles[].artifacts.max_size"},
 		{name: "max_total", shape: size, def: "1GB", doc: "All files together, at most 100GB.", example: "run: make dist\nartifacts: {paths: [dist/**], max_total: 4GB}", field: "roles[].artifacts.max_total"},
 		{name: "max_files", shape: atLeast(1, protocol.ArtifactFilesMax), def: "10000", doc: "How many files and links there are at most.", example: "run: make dist\nartifacts: {paths: [dist/**], max_files: 50000}", field: "roles[].artifacts.max_files"},
 	}, ""))
 }
+
+const artifactsFromDoc = "Roles of which the visit is given the files that they keep: before each attempt they are laid out in a directory outside of the workspace, which WF_ARTIFACTS names, read-only and as ROLE/PATH; those of a fan-out as ROLE/INDEX/PATH. Of a role the newest visit on this branch of the run counts, of a sub-workflow all files that its steps keep, of each path the newest. The file tools of an agent read them as $WF_ARTIFACTS/ROLE/PATH. A role that ran and kept nothing has an empty directory; where one has not run on this branch the visit fails with the code artifacts_missing. The directory is removed after the attempt."
 
 const networkDoc = "What confined commands reach of the network. A list of HOST:PORT is reached by a proxy that is set in their environment. packages stands for the hosts from which go, npm, pip and cargo download. allow is the whole network of this machine."
 

@@ -95,6 +95,7 @@ var beside = map[string]struct{ actions, proof string }{
 	"stdin.file":           {"", "TestACommandReadsAFileOfTheWorkspace"},
 	"artifacts":            {"prompt run", "TestO06bArtifactsAreKeptOfAVisitThatEnded"},
 	"artifacts.paths":      {"", "TestO06bBeyondALimitTheVisitFails"},
+	"artifacts.from":       {"", "TestO06bALaterRoleIsGivenTheFiles"},
 	"artifacts.max_size":   {"", "TestO06bBeyondALimitTheVisitFails"},
 	"artifacts.max_total":  {"", "TestO06bBeyondALimitTheVisitFails"},
 	"artifacts.max_files":  {"", "TestO06bBeyondALimitTheVisitFails"},

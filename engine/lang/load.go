@@ -98,6 +98,7 @@ func load(src []byte, o Options, fam *family) (*Program, []Diagnostic) {
 	l.graph()
 	l.types()
 	l.groupRules()
+	l.artifactRules()
 	l.alwaysRules()
 	l.warnings()
 	if HasErrors(l.ds) {

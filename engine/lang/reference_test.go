@@ -36,7 +36,11 @@ func inPlace(e Entry, example string) string {
 			act := append(slices.Clone(e.Actions), "run")[0]
 			lines += "\n    " + act + ": " + samples[act]
 		}
-		return head + "inputs: {package: {type: string, default: x}}\nroles:\n  a:\n" + lines + "\n"
+		text := head + "inputs: {package: {type: string, default: x}}\nroles:\n  a:\n" + lines + "\n"
+		if strings.Contains(example, "from: [build]") {
+			text += "  build: {run: make dist, artifacts: [dist/**]}\nedges:\n  - {from: START, to: build}\n  - {from: build, to: a}\n  - {from: a, to: END}\n"
+		}
+		return text
 	case "edges.*":
 		return head + edgeInPlace(example)
 	}

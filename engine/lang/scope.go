@@ -30,8 +30,25 @@ type Step struct {
 	Status   string // ok, failed or skipped
 	ExitCode *int   // of commands, else nil
 	Visit    int
+	Files    *Files // what it keeps, where an expression looks at that
 
 	seen map[string]any // value, made once: many expressions look at a step
+}
+
+// FilesMax is how many of the files that a step keeps an expression sees.
+const FilesMax = 1_000
+
+// The fields of a step that tell of its artifacts.
+const (
+	filesField      = "artifacts"
+	filesCountField = "artifacts_count"
+)
+
+// Files are what a step keeps: the first FilesMax in the order of their paths, each with path, size, mode and hash, and how
+// many there are in all. What was left out of the artifacts is none of them.
+type Files struct {
+	List  []any
+	Count int
 }
 
 // value is the step as expressions see it; its fields do not change any more.
@@ -40,6 +57,9 @@ func (st *Step) value() map[string]any {
 		st.seen = map[string]any{"output": st.Output, "text": st.Text, "status": st.Status, "visit": st.Visit, "exit_code": nil}
 		if st.ExitCode != nil {
 			st.seen["exit_code"] = *st.ExitCode
+		}
+		if st.Files != nil {
+			st.seen[filesField], st.seen[filesCountField] = st.Files.List, st.Files.Count
 		}
 	}
 	return st.seen

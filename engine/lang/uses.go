@@ -8,6 +8,7 @@ type Uses struct {
 	output bool            // the output of the edge's source
 	all    bool            // a name is computed: any role
 	roles  map[string]bool // by name, below steps or outputs
+	files  map[string]bool // roles of which it looks at the artifacts
 }
 
 // Everything is the Uses of expressions that are not known.
@@ -17,6 +18,16 @@ var Everything = Uses{output: true, all: true}
 // the role from which the edge comes.
 func (u Uses) Role(name string, source bool) bool {
 	return u.all || u.roles[name] || source && u.output
+}
+
+// Files reports whether an expression looks at the artifacts of a role, by its name: a tree is read for that alone, and a
+// step as a whole is without them.
+func (u Uses) Files(name string) bool { return u.files[name] }
+
+// With is u, and the artifacts that other expressions look at.
+func (u Uses) With(other Uses) Uses {
+	u.files = other.files
+	return u
 }
 
 // usesOf is what expressions look at, given as refsOf takes them.
@@ -38,6 +49,12 @@ func (u *Uses) add(list ...any) {
 				u.roles = map[string]bool{}
 			}
 			u.roles[parts[1]] = true
+			if len(parts) > 2 && parts[0] == "steps" && (parts[2] == filesField || parts[2] == filesCountField) {
+				if u.files == nil {
+					u.files = map[string]bool{}
+				}
+				u.files[parts[1]] = true
+			}
 		}
 	}
 }

@@ -177,6 +177,15 @@ func (c *check) roleReferences(i int) {
 		look(t.Name, slices.Concat(TemplateRefs(t.Value), TemplateRefs(t.JSON)))
 	}
 	look("choices", expressionRefs(r.ChoicesOf))
+	if r.Artifacts == nil {
+		return
+	}
+	for k, name := range r.Artifacts.From {
+		if n, known := c.g.index[name]; known && !c.leads(n, i+1) {
+			c.edge(c.firstEdge(r.Name), "WF037", "roles."+r.Name+"."+partAt("artifacts.from", k), fmt.Sprintf("%s never has files of %s: no path leads from %s to %s", r.Name, name, name, r.Name),
+				"name a role that runs before, or add the edge that is missing")
+		}
+	}
 }
 
 func (c *check) tooEarly(at int, path, name, here string) {

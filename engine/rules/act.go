@@ -69,15 +69,17 @@ type storedVisit struct {
 	First    protocol.Seq        `cbor:"first"` // of the first step_started
 	Record   protocol.Link       `cbor:"record"`
 	Status   protocol.StepStatus `cbor:"status"`
+	Kept     protocol.Link       `cbor:"kept,omitempty,omitzero"` // the files that its sub-workflow keeps
 	LastErr  string              `cbor:"lastErr"`
 	LastCode string              `cbor:"lastCode"` // of the Error that parked it
 	Again    bool                `cbor:"again"`    // it was started before: there is a transcript
 	Anew     bool                `cbor:"anew"`     // the next step_started is a further attempt
 
-	Size      int64 `cbor:"size"`              // tokens of its first request, 0 while that is not known, or unsized
-	Compacted bool  `cbor:"compacted"`         // Resumes is a Compaction that it made itself
-	Compact   bool  `cbor:"compact,omitempty"` // a person asked that it begin with one
-	Lap       *lap  `cbor:"lap,omitempty"`     // null for roles without a time limit
+	Size      int64 `cbor:"size"`                // tokens of its first request, 0 while that is not known, or unsized
+	Compacted bool  `cbor:"compacted"`           // Resumes is a Compaction that it made itself
+	Compact   bool  `cbor:"compact,omitempty"`   // a person asked that it begin with one
+	Preparing bool  `cbor:"preparing,omitempty"` // as its newest step_started says
+	Lap       *lap  `cbor:"lap,omitempty"`       // null for roles without a time limit
 
 	Held *protocol.Held `cbor:"held,omitempty"` // while it runs: kept back by the limits of a provider
 }
@@ -91,6 +93,7 @@ type ref struct {
 	N       int             `cbor:"n"`
 	Records []protocol.Link `cbor:"records"` // by item; one outside of a fan-out
 	Batch   bool            `cbor:"batch"`
+	Kept    []protocol.Link `cbor:"kept,omitempty"` // the files that sub-workflows keep, by item; nil for none
 }
 
 // grant lets a token pass a bound that parked it.

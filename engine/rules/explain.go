@@ -63,7 +63,7 @@ func (s *State) Explain(step string, d protocol.StepStarted) (*Why, error) {
 		t := Tried{Explanation: lang.Explanation{Edge: i, When: edge.When}, From: edge.From, To: edge.To, Taken: i == d.Edge}
 		switch {
 		case slices.Equal(edge.From, taken.From) && edge.OnFailure == taken.OnFailure:
-			sc, err := s.scope(i, up, lang.Everything)
+			sc, err := s.scope(i, up, lang.Everything.With(s.prog.EdgeUses(i).When))
 			if err != nil {
 				return nil, err
 			}

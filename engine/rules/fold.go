@@ -61,7 +61,7 @@ func (s *State) decode(e protocol.Event) (protocol.Data, error) {
 
 // New is the state before the first event.
 func New(from Records) *State {
-	s := &State{from: from, ways: map[protocol.Way]int{}, vals: map[protocol.Link]*lang.Step{}, lists: map[*ref]*lang.Step{}}
+	s := &State{from: from, ways: map[protocol.Way]int{}, vals: map[protocol.Link]*lang.Step{}, lists: map[*ref]*lang.Step{}, filed: map[*ref]*lang.Step{}}
 	s.Nums, s.Fates, s.NextN = map[string]int{}, map[string]protocol.StepStatus{}, startNode
 	s.reindex()
 	return s
@@ -296,7 +296,7 @@ func (s *State) stepStarted(step string, seq protocol.Seq, d protocol.StepStarte
 			s.Closing.Attempts++
 		}
 	}
-	v.Tools, v.Inject, v.last = d.Tools, d.Inject, seq
+	v.Tools, v.Inject, v.Preparing, v.last = d.Tools, d.Inject, d.Preparing, seq
 	if err := s.taken(step, d.Messages); err != nil {
 		return err
 	}
@@ -414,7 +414,7 @@ func (s *State) stepCompleted(step string, d protocol.StepCompleted) error {
 	if err != nil {
 		return err
 	}
-	v.Record, v.Status = d.Record, d.Status
+	v.Record, v.Status, v.Kept = d.Record, d.Status, d.Artifacts
 	if v.Prompt.Link.Defined() {
 		v.Prompt.S = "" // see wholePrompt
 	}

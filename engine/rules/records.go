@@ -16,11 +16,21 @@ type Records interface {
 	Step(record protocol.Link) (*protocol.StepRecord, error)
 	// Payload reads the bytes that a record or an event links.
 	Payload(protocol.Link) ([]byte, error)
+	// Files reads the tree of artifacts at root: the first most of its files and links, by the names on their paths, and how
+	// many it has. What was left out of it is none of them.
+	Files(root protocol.Link, most int) (first []File, count int, err error)
 	// Data decodes the data of an event, nil for a type that this binary does not know. Long texts
 	// are still links.
 	Data(protocol.Event) (protocol.Data, error)
 	// Name is the link by which bytes are stored as a payload.
 	Name(payload []byte) protocol.Link
+}
+
+// File is a file or link that a step keeps.
+type File struct {
+	Path, Mode string
+	Size       int64
+	Link       protocol.Link // of what it holds
 }
 
 // Opened is a Start with its definition and inputs. Nothing in it is altered once it was opened.

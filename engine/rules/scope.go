@@ -27,6 +27,11 @@ func (s *State) scopeOf(up ancestry, from []string, uses lang.Uses) (lang.Scope,
 		if sc.Steps[role], err = s.stepOf(r); err != nil {
 			return sc, err
 		}
+		if uses.Files(role) {
+			if sc.Steps[role], err = s.withFiles(r, sc.Steps[role]); err != nil {
+				return sc, err
+			}
+		}
 	}
 	if len(from) == 1 {
 		if st := sc.Steps[from[0]]; st != nil {

@@ -23,6 +23,7 @@ type State struct {
 	from  Records
 	vals  map[protocol.Link]*lang.Step // values of records, a cache
 	lists map[*ref]*lang.Step          // outputs of fan-outs, a cache
+	filed map[*ref]*lang.Step          // those with their artifacts
 }
 
 // storedState is what a snapshot holds of a State as it is.

@@ -39,7 +39,7 @@ func (a *act) token(failed bool, equal equalItems) *offer {
 	}
 	o.records = a.records()
 	o.latest = maps.Clone(a.latest)
-	o.latest[a.Role] = &ref{N: a.N, Records: o.records, Batch: a.batch()}
+	o.latest[a.Role] = &ref{N: a.N, Records: o.records, Batch: a.batch(), Kept: a.kept()}
 	o.convs = maps.Clone(a.convs)
 	o.convs[a.Role] = a.convs[a.Role].with(a, equal)
 	return o

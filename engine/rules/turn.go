@@ -49,6 +49,9 @@ func (s *State) Turn(run protocol.RunID, step string) (protocol.Turn, error) {
 		}
 	}
 	t.LastUsage, t.Compact = a.sizeBefore(v, s.equalItems()), v.Compact
+	if t.Given, err = s.given(a, role); err != nil {
+		return t, err
+	}
 	t.Windows, t.Allowed = maps.Clone(s.Windows), maps.Clone(s.Allowed)
 	return t, s.render(&t, a, role)
 }

@@ -43,7 +43,7 @@ func (s *State) seen(v *visit) Visit {
 	return Visit{Step: v.id(), Mode: v.Mode, First: v.First, Last: v.last, Again: v.Again, Anew: v.Anew, Error: v.LastErr, Held: v.Held,
 		Begun: protocol.StepStarted{Start: s.Start, Parents: a.Links, Role: a.Role, Visit: v.Number, Item: v.Item,
 			Edge: a.Edge, Via: a.Via, EdgePrompt: v.Prompt, Resumes: v.Resumes, Tools: v.Tools, Inject: v.Inject,
-			Attempt: v.Attempt, Of: max(0, a.Of)}}
+			Attempt: v.Attempt, Of: max(0, a.Of), Preparing: v.Preparing}}
 }
 
 // Visit is a visit of the live region by the name of its step. Where there is none, since it never

@@ -21,6 +21,7 @@ type world struct {
 	opened  map[protocol.Link]*rules.Opened
 	records map[protocol.Link]*protocol.StepRecord
 	bytes   map[protocol.Link][]byte
+	files   map[protocol.Link][]rules.File
 	data    []protocol.Data // of the events, by Entry.Data
 	journal []protocol.Entry
 
@@ -43,7 +44,7 @@ func newWorld(t testing.TB, yaml string, inputs map[string]any) *world {
 
 func worldOf(t testing.TB, p *lang.Program, inputs map[string]any) *world {
 	t.Helper()
-	w := &world{t: t, opened: map[protocol.Link]*rules.Opened{}, records: map[protocol.Link]*protocol.StepRecord{}, bytes: map[protocol.Link][]byte{}}
+	w := &world{t: t, opened: map[protocol.Link]*rules.Opened{}, records: map[protocol.Link]*protocol.StepRecord{}, bytes: map[protocol.Link][]byte{}, files: map[protocol.Link][]rules.File{}}
 	raw, err := p.Inputs(inputs)
 	w.must(err)
 	def, err := p.Block()
@@ -76,7 +77,11 @@ func (w *world) keep(payload []byte) protocol.Link {
 func (w *world) Open(l protocol.Link) (*rules.Opened, error)        { return found(w.opened, l) }
 func (w *world) Step(l protocol.Link) (*protocol.StepRecord, error) { return found(w.records, l) }
 func (w *world) Payload(l protocol.Link) ([]byte, error)            { return found(w.bytes, l) }
-func (w *world) Name(payload []byte) protocol.Link                  { return cas.Raw(payload).Link }
+func (w *world) Files(root protocol.Link, most int) ([]rules.File, int, error) {
+	files, err := found(w.files, root)
+	return files[:min(most, len(files))], len(files), err
+}
+func (w *world) Name(payload []byte) protocol.Link { return cas.Raw(payload).Link }
 func (w *world) Data(e protocol.Event) (protocol.Data, error) {
 	i, err := strconv.Atoi(string(e.Data))
 	if err != nil {

@@ -109,6 +109,14 @@ func (s Service) List(ctx context.Context, q api.Query) (*api.Page, error) {
 }
 
 // given are parameters of a query by name, without those that are empty.
+// yes is a parameter that is left out where it is false.
+func yes(b bool) string {
+	if !b {
+		return ""
+	}
+	return "true"
+}
+
 func given(namesAndTexts ...string) url.Values {
 	v := url.Values{}
 	for pair := range slices.Chunk(namesAndTexts, 2) {
@@ -205,11 +213,7 @@ func (s Service) Cost(ctx context.Context, run protocol.RunID, by string) (*api.
 
 // Trace writes the spans of a run.
 func (s Service) Trace(ctx context.Context, run protocol.RunID, o api.TraceOptions, w io.Writer) error {
-	prompts := ""
-	if o.Prompts {
-		prompts = "true"
-	}
-	return s.API.download(ctx, withQuery(runPath(run, "trace"), given("prompts", prompts)), w)
+	return s.API.download(ctx, withQuery(runPath(run, "trace"), given("prompts", yes(o.Prompts))), w)
 }
 
 // Verify has the server prove a run, which proves it to a caller that trusts the server.
@@ -298,6 +302,6 @@ func (s Service) Import(ctx context.Context, archive io.Reader, o api.ImportOpti
 }
 
 // Export writes a run as an archive. It is the caller's to prove by hash.
-func (s Service) Export(ctx context.Context, run protocol.RunID, w io.Writer) error {
-	return s.API.download(ctx, runPath(run, "archive"), w)
+func (s Service) Export(ctx context.Context, run protocol.RunID, o api.ExportOptions, w io.Writer) error {
+	return s.API.download(ctx, withQuery(runPath(run, "archive"), given("files", yes(o.Files))), w)
 }

@@ -37,7 +37,7 @@ func TestAnArchiveIsCopiedAsItComes(t *testing.T) {
 		}
 	})
 	var n counted
-	if err := s.Export(t.Context(), "R", &n); err != nil || n != size {
+	if err := s.Export(t.Context(), "R", api.ExportOptions{}, &n); err != nil || n != size {
 		t.Errorf("%d bytes, %v", n, err)
 	}
 }
@@ -57,7 +57,7 @@ func TestAnArchiveThatBreaksOffIsAnError(t *testing.T) {
 		}
 		panic(http.ErrAbortHandler)
 	})
-	if err := s.Export(t.Context(), "R", io.Discard); !errors.Is(err, client.ErrUnreachable) {
+	if err := s.Export(t.Context(), "R", api.ExportOptions{}, io.Discard); !errors.Is(err, client.ErrUnreachable) {
 		t.Errorf("%v", err)
 	}
 }
@@ -68,7 +68,7 @@ func TestAnArchiveThatCannotBeWrittenIsTheWritersError(t *testing.T) {
 	s := serviceOf(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "archive") })
 	r, w := io.Pipe()
 	r.CloseWithError(full)
-	if err := s.Export(t.Context(), "R", w); !errors.Is(err, full) || errors.Is(err, client.ErrUnreachable) {
+	if err := s.Export(t.Context(), "R", api.ExportOptions{}, w); !errors.Is(err, full) || errors.Is(err, client.ErrUnreachable) {
 		t.Errorf("%v", err)
 	}
 }

@@ -55,7 +55,7 @@ func heavy(t testing.TB, run protocol.RunID, sizes ...int) []byte {
 		must(j.Append(t.Context(), int64(i+1), []cas.Draft{{Data: data}}, []cas.Block{big}))(t)
 	}
 	var out bytes.Buffer
-	must(cas.Export(t.Context(), &out, s, run))(t)
+	must(cas.Export(t.Context(), &out, s, cas.ExportOptions{}, run))(t)
 	return out.Bytes()
 }
 
@@ -74,7 +74,7 @@ func TestAnArchiveOfAnyLengthReachesAWorker(t *testing.T) {
 			t.Fatalf("%s, %d bytes: %+v, %v", run, len(archive), got, err)
 		}
 		var back bytes.Buffer
-		if _, err := cas.Export(t.Context(), &back, d.store, run); err != nil || !bytes.Equal(back.Bytes(), archive) {
+		if _, err := cas.Export(t.Context(), &back, d.store, cas.ExportOptions{}, run); err != nil || !bytes.Equal(back.Bytes(), archive) {
 			t.Errorf("%s: %d of %d bytes, %v", run, back.Len(), len(archive), err)
 		}
 	}

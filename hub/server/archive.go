@@ -19,7 +19,13 @@ const mediaCAR = "application/vnd.ipld.car"
 // archive sends a run as it is read. A failure behind the first byte breaks the connection off: what came
 // until then must not be taken for an archive.
 func (s *Server) archive(c *call) (any, error) {
-	return nil, send(c, mediaCAR, func(to io.Writer) error { return s.Service.Export(c.Context(), c.run, to) })
+	files, err := c.yes("files")
+	if err != nil {
+		return nil, err
+	}
+	return nil, send(c, mediaCAR, func(to io.Writer) error {
+		return s.Service.Export(c.Context(), c.run, api.ExportOptions{Files: files}, to)
+	})
 }
 
 // mediaLines is JSON, one value a line: https://github.com/ndjson/ndjson-spec.

@@ -82,7 +82,7 @@ func (s *shop) Cache(_ context.Context, r protocol.RunID) (*api.Cache, error) {
 func (s *shop) Verify(_ context.Context, r protocol.RunID) (*protocol.Report, error) {
 	return &protocol.Report{}, s.note("verify %s", r)
 }
-func (s *shop) Export(_ context.Context, r protocol.RunID, w io.Writer) error {
+func (s *shop) Export(_ context.Context, r protocol.RunID, _ api.ExportOptions, w io.Writer) error {
 	if r == "CUT" {
 		_, err := io.WriteString(w, "half")
 		return errors.Join(err, protocol.ErrCorrupt)

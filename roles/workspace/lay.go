@@ -22,6 +22,8 @@ type Laying struct {
 	Open func(tree.Item) (io.ReadCloser, error)
 	// Force replaces files and links that are there.
 	Force bool
+	// ReadOnly makes files that are not written any more.
+	ReadOnly bool
 }
 
 // Laid is what Lay wrote.
@@ -244,6 +246,9 @@ func (x *layer) file(it tree.Item, name string) error {
 	mode := uint32(0o666)
 	if it.Mode == tree.Exec {
 		mode = 0o777
+	}
+	if x.ReadOnly {
+		mode &^= 0o222
 	}
 	tmp := temporary(name)
 	if err := unix.Unlinkat(x.at, tmp, 0); err != nil && !errors.Is(err, unix.ENOENT) { // of a process that was killed

@@ -24,6 +24,7 @@ type Spot struct {
 
 // Work is where a command works.
 func (s *Spot) Work() string { return filepath.Join(s.dir, "work") }
+
 // Private is what it keeps for itself.
 func (s *Spot) Private() string { return filepath.Join(s.dir, "private") }
 

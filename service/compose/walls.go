@@ -70,6 +70,9 @@ func policyOf(c roles.Command, grants sandbox.Grants) sandbox.Policy {
 	if c.Sealed {
 		grants.Devices, grants.SSHAgent = nil, false
 	}
+	if c.Artifacts != "" {
+		grants.Read = append(grants.Read, c.Artifacts)
+	}
 	return sandbox.Policy{Workspace: c.Workspace, Private: c.Private, Plain: c.Sealed, Dir: c.Dir, Network: c.Network, Hosts: c.Hosts, Met: c.Hit, Appeared: c.Appeared, Environ: c.Env, Stdin: c.Stdin,
 		Grants: grants, Grace: c.Grace}
 }

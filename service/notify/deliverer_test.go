@@ -291,7 +291,7 @@ func TestARunFromElsewhereFiresNothing(t *testing.T) {
 	from := newBench(t)
 	run := from.run(gate)
 	var archive bytes.Buffer
-	if _, err := cas.Export(t.Context(), &archive, from.s, run); err != nil {
+	if _, err := cas.Export(t.Context(), &archive, from.s, cas.ExportOptions{}, run); err != nil {
 		t.Fatal(err)
 	}
 	b := newBench(t)

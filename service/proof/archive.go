@@ -28,7 +28,7 @@ func File(ctx context.Context, path string, o cas.VerifyOptions) (r cas.Report, 
 
 // Run reads the archive of a run from a source and proves it.
 func Run(ctx context.Context, source api.Archive, run protocol.RunID, o cas.VerifyOptions) (r cas.Report, err error) {
-	err = Archived(ctx, source, run, func(from io.Reader) (err error) {
+	err = Archived(ctx, source, run, api.ExportOptions{}, func(from io.Reader) (err error) {
 		if o.Head.Defined() {
 			o.Run = run // the chain of the first root must hold that head, whatever the archive calls its runs
 		}
@@ -110,13 +110,13 @@ func faults(all []cas.Finding) []cas.Finding {
 }
 
 // Archived has f read the archive of a run as it comes. Its error is that of the archive, where that failed.
-func Archived(ctx context.Context, from api.Archive, run protocol.RunID, f func(io.Reader) error) error {
+func Archived(ctx context.Context, from api.Archive, run protocol.RunID, o api.ExportOptions, f func(io.Reader) error) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	r, w := io.Pipe()
 	sent := make(chan error, 1)
 	go func() {
-		err := from.Export(ctx, run, w)
+		err := from.Export(ctx, run, o, w)
 		sent <- err
 		w.CloseWithError(err)
 	}()

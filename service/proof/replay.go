@@ -31,7 +31,7 @@ func ReplayArchive(ctx context.Context, u *compose.Setup, source api.Archive, ru
 	if err != nil {
 		return nil, err
 	}
-	err = Archived(ctx, source, run, func(archive io.Reader) error {
+	err = Archived(ctx, source, run, api.ExportOptions{}, func(archive io.Reader) error {
 		_, err := cas.Import(ctx, archive, s, cas.ImportOptions{})
 		return err
 	})

@@ -93,7 +93,7 @@ func shown(t *testing.T, s Service, run protocol.RunID) *api.Run {
 func exported(t *testing.T, s Service, run protocol.RunID) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := s.Export(t.Context(), run, &b); err != nil {
+	if err := s.Export(t.Context(), run, api.ExportOptions{}, &b); err != nil {
 		t.Fatal(err)
 	}
 	return b.Bytes()

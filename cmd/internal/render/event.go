@@ -19,6 +19,9 @@ func Event(d protocol.Data) string {
 		return "run started: " + d.Title
 	case protocol.StepStarted:
 		text := "started"
+		if d.Preparing {
+			text = "is prepared"
+		}
 		if d.Attempt > 1 {
 			text = fmt.Sprintf("started, attempt %d", d.Attempt)
 		}

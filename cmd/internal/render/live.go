@@ -96,7 +96,7 @@ func (l *live) Notice(n api.Update) {
 		if !open {
 			l.open = append(l.open, &liveStep{id: n.Step, begun: time.Now()})
 		}
-		if d.Visit > 1 && d.EdgePrompt.S != "" || again != "" {
+		if !open && d.Visit > 1 && d.EdgePrompt.S != "" || again != "" {
 			l.draw(l.reentry(n.Step, d, again))
 		}
 	case protocol.Delta:
