@@ -22,12 +22,12 @@ import (
 )
 
 // claim makes the visit the only one with its key on this machine, and gives it an empty directory.
-func (m *memoizing) claim() (*workspace.Spot, error) {
+func (m *memoizing) claim() (*roles.Spot, error) {
 	root, err := m.e.scratchRoot()
 	if err != nil {
 		return nil, err
 	}
-	return workspace.Claim(m.ctx, root, m.key[:spotName])
+	return roles.Claim(m.ctx, root, m.key[:spotName])
 }
 
 // spotName is how much of a key names its directory.
@@ -39,12 +39,12 @@ func (e *Engine) scratchDir() (dir string, drop func(), err error) {
 	if err != nil {
 		return "", nil, err
 	}
-	e.places.sweep.Do(func() { workspace.SweepScratch(root) })
-	return workspace.Scratch(root)
+	e.places.sweep.Do(func() { roles.SweepScratch(root) })
+	return roles.Scratch(root)
 }
 
 // performIn performs the visit and keeps its result for others where that may be.
-func (m *memoizing) performIn(s *workspace.Spot, keep bool) (c protocol.Conclusion, err error) {
+func (m *memoizing) performIn(s *roles.Spot, keep bool) (c protocol.Conclusion, err error) {
 	began := m.e.now()
 	whole := m.turn.Role.Caching.Whole
 	turn, before, there := m.turn, m.files, map[string]tree.Entry{}
@@ -125,7 +125,7 @@ var errMoved = errors.New("the inputs changed while they were copied")
 
 // stage puts the inputs, which are as the key says or an error wrapping errMoved, into an empty directory, where they cannot
 // be written.
-func (m *memoizing) stage(s *workspace.Spot) (outline, error) {
+func (m *memoizing) stage(s *roles.Spot) (outline, error) {
 	items := []tree.Item{}
 	for it, err := range m.files.walk() {
 		if err != nil {
@@ -210,7 +210,7 @@ func (m *memoizing) judge(all []tree.Change, there map[string]tree.Entry) (part,
 }
 
 // hand puts what a command made in its copy into the workspace.
-func (m *memoizing) hand(s *workspace.Spot, changes []tree.Change) error {
+func (m *memoizing) hand(s *roles.Spot, changes []tree.Change) error {
 	var unknown []string
 	for _, c := range changes {
 		if c.Before.Mode == "" {
