@@ -29,6 +29,11 @@ func (e *Engine) layOut(ctx context.Context, turn *protocol.Turn) (remove func()
 				Message: fmt.Sprintf("there are no files of %s: it has not run before %s on this branch", g.Role, turn.Role.Name)}}
 		}
 	}
+	if temp, err := filepath.Abs(os.TempDir()); err == nil {
+		if _, within := workspace.Through(turn.Workspace, temp); within {
+			return remove, protocol.ErrUsage.With("set TMPDIR to a directory outside of the workspace", "the files of %s cannot be laid out for %s: the directory for temporary files, %s, lies in the workspace, where agents write", turn.Given[0].Role, turn.Step, temp)
+		}
+	}
 	dir, err := roles.NewGiven()
 	if err != nil {
 		return remove, err

@@ -212,3 +212,24 @@ edges: [{from: START, to: build}, {from: build, to: use}, {from: use, to: END}]
 		t.Errorf("left: %v", left)
 	}
 }
+
+// An agent may write in the workspace: nothing that is given lies there.
+func TestO06bNothingIsGivenWithinTheWorkspace(t *testing.T) {
+	b := newBench(t)
+	t.Setenv("TMPDIR", filepath.Join(b.dir, "tmp"))
+	if err := os.Mkdir(filepath.Join(b.dir, "tmp"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	_, v := b.run(`
+wf: 1
+roles:
+  build: {run: 'echo one > a', artifacts: [a]}
+  use: {run: 'cat "$WF_ARTIFACTS/build/a"', artifacts: {from: [build]}}
+edges:
+  - {from: build, to: use}
+  - {from: use, to: END}
+`, nil)
+	if v.Status != protocol.Suspended || !strings.Contains(v.Reason, "lies in the workspace") {
+		t.Errorf("%s: %s", v.Status, v.Reason)
+	}
+}
