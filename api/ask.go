@@ -62,6 +62,10 @@ type Start struct {
 	Models  map[string]ModelList `json:"models,omitempty"`  // by role, "" is every role
 	Context string               `json:"context,omitempty"` // how agents see their past: conversation, task, fresh; "" is as their roles say
 
+	// Cache is what the run does about results that can be reused: off reuses none, offline performs nothing that could
+	// have been reused; "" reuses them.
+	Cache string `json:"cache,omitempty"`
+
 	// Priority in the queue of a hub, from -9 to 9: larger ones are begun first. A server without a queue refuses it.
 	Priority int `json:"priority,omitempty"`
 

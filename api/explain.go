@@ -13,6 +13,7 @@ type Explanation struct {
 	Parents    []CID          `json:"parents"`
 	Tried      []Tried        `json:"tried"`
 	Bounds     []Bound        `json:"bounds"`
+	Cache      *Reuse         `json:"cache,omitempty"` // of a role with cache
 }
 
 // Tried is one edge that was looked at.

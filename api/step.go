@@ -38,12 +38,30 @@ type Step struct {
 	Queue *QueuePlace `json:"queue,omitempty"`
 	// Artifacts is the tree of the files that the step keeps; left out where there are none.
 	Artifacts *CID `json:"artifacts,omitempty"`
+	// Reuse says of a role with cache whether an earlier result was taken, and why not; left out for other roles.
+	Reuse *Reuse `json:"reuse,omitempty"`
 	// CutOff is set where the newest reply has as many tokens as it may have, and so no end.
 	CutOff bool `json:"cut_off,omitempty"`
 	// Tools and Inject are blocks: the tools that were offered, what was put at the tail of the
 	// first request. Undefined without, and where the run was read over HTTP.
 	Tools  protocol.Link `json:"-"`
 	Inject protocol.Link `json:"-"`
+}
+
+// Reuse is what became of reusing the result of a visit.
+type Reuse struct {
+	Key      string `json:"key,omitempty"`       // of all that the result follows from
+	From     string `json:"from,omitempty"`      // RUN:STEP with the result that was taken; left out where the visit was performed
+	Memo     CID    `json:"memo,omitempty"`      // of that result
+	Files    int    `json:"files,omitempty"`     // that it changed
+	SparedMS int64  `json:"spared_ms,omitempty"` // that performing it took
+	// Why the visit was performed: none, differs, conflict, expired, lost, off or cannot.
+	Why      string `json:"why,omitempty"`
+	Part     string `json:"part,omitempty"`     // the first thing that differs from Compared, or the path that is in the way
+	Compared string `json:"compared,omitempty"` // RUN:STEP
+	Reason   string `json:"reason,omitempty"`   // Why in a sentence
+	// NotStored says why the own result is not kept for others.
+	NotStored string `json:"not_stored,omitempty"`
 }
 
 // RunStep is a visit with the run that it is of: wf.step/v1.

@@ -99,6 +99,7 @@ var written = map[string]any{
 	"Concurrency": protocol.Concurrency{},
 	"Artifacts":   protocol.Artifacts{},
 	"OwnFiles":    protocol.OwnFiles{}, "OwnWorkspace": protocol.OwnWorkspace{}, "Merge": protocol.Merge{},
+	"Caching": protocol.Caching{}, "Memo": protocol.Memo{}, "MemoChange": protocol.MemoChange{}, "MemoDigest": protocol.MemoDigest{}, "MemoBefore": protocol.MemoBefore{}, "MemoAfter": protocol.MemoAfter{},
 	"Group":        protocol.Group{},
 	"Workspace":    protocol.Workspace{},
 	"FilesKept":    protocol.FilesKept{},

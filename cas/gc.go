@@ -70,6 +70,11 @@ func GC(ctx context.Context, s *Store, o GCOptions) (r GCReport, err error) {
 	}
 	c := collector{s: s, o: o, clock: s.now(), now: extent{pack: string(packKey(0))}, blobs: map[[32]byte]bool{}}
 	r = GCReport{Schema: "wf.gc/v1", DryRun: o.DryRun, Before: fileSize(s)}
+	if !o.DryRun {
+		if err := c.dropMemos(ctx); err != nil {
+			return r, err
+		}
+	}
 	if err := c.mark(ctx, &r); err != nil {
 		return r, err
 	}

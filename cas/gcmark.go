@@ -331,6 +331,9 @@ func (c *collector) reach(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := c.reachMemos(ctx); err != nil {
+		return err
+	}
 	for _, l := range stones {
 		n, _ := nameOf(l)
 		for _, was := range c.marks.stones[n.sum] {

@@ -33,6 +33,7 @@ import (
 //	index/events   name ‖ 00 ‖ seq (8, BE)   digest of that event, at every checkpoint-th seq
 //	index/bases    name                      seq (8, BE) ‖ name of the head that this one shares the events up to seq with
 //	index/derived  key                       sha256[:16] of CID and data ‖ CID length and bytes ‖ seal (16, derived.go) ‖ data
+//	               memo/…, memo-of/…         of those: results that may be reused (memo.go)
 //	lost/n/index   –                         an index that was damaged (heal.go); left out of a compaction
 //
 // index holds nothing that the others do not tell: deleted, it is rebuilt; so is "late".

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -60,7 +61,7 @@ func (d *driver) decide(ctx context.Context, b *batch) error {
 			}
 			again = again || x.Empty || x.Via == protocol.ViaAlways && !slices.Contains(b.begin, x.Step.String())
 		}
-		if err := d.reopen(b, plan); err != nil {
+		if err := d.reopen(ctx, b, plan); err != nil {
 			return err
 		}
 	}
@@ -164,7 +165,7 @@ func (b *batch) put(d *driver, x cas.Draft, now int64) error {
 
 // reopen adds further attempts: of visits that were answered or resumed, that have a retry due,
 // or that were cut off when the process before this one ended.
-func (d *driver) reopen(b *batch, plan rules.Plan) error {
+func (d *driver) reopen(ctx context.Context, b *batch, plan rules.Plan) error {
 	busy := map[string]bool{}
 	for _, step := range b.begin {
 		busy[step] = true
@@ -186,7 +187,7 @@ func (d *driver) reopen(b *batch, plan rules.Plan) error {
 	}
 	for _, id := range plan.Running {
 		if open(id) {
-			if err := d.cutOff(b, id.String()); err != nil {
+			if err := d.cutOff(ctx, b, id.String()); err != nil {
 				return err
 			}
 		}
@@ -209,7 +210,7 @@ func (d *driver) attempt(b *batch, step string) error {
 
 // cutOff goes on with a visit that was cut off by the end of its process. A command may have acted:
 // it is a new attempt, and one that must run only once asks a person, or, as an always role, has failed.
-func (d *driver) cutOff(b *batch, step string) error {
+func (d *driver) cutOff(ctx context.Context, b *batch, step string) error {
 	v, err := d.s.Visit(step)
 	if err != nil {
 		return err
@@ -224,6 +225,11 @@ func (d *driver) cutOff(b *batch, step string) error {
 		return d.interject(b, step, v.Begun)
 	case !ok || role.Action != protocol.ActRun:
 		return d.attempt(b, step)
+	}
+	if role.Caching != nil {
+		if took, err := d.reusing(ctx, step); err != nil || took {
+			return errors.Join(err, d.attempt(b, step))
+		}
 	}
 	info := protocol.ErrorInfo{Code: "cut_off", Phase: "run", Message: "wf ended while the command ran"}
 	switch {

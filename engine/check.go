@@ -20,6 +20,7 @@ type CheckReport struct {
 	Decisions Tally     `json:"decisions"`          // edges decided again
 	Prompts   Tally     `json:"prompts"`            // digests of P_k rebuilt
 	Prefixes  Tally     `json:"prefixes"`           // P_k byte prefix of P_{k+1}
+	Results   Tally     `json:"results,omitzero"`   // reused ones, whose keys were made again
 	Findings  []Finding `json:"findings"`
 }
 
@@ -31,7 +32,7 @@ type Tally struct {
 
 // Finding is a difference between what is recorded and what follows from it.
 type Finding struct {
-	Kind     string `json:"kind"` // decision, prompt, prefix
+	Kind     string `json:"kind"` // decision, prompt, prefix, result
 	Where    string `json:"where"`
 	Expected string `json:"expected"`
 	Actual   string `json:"actual"`
@@ -48,7 +49,7 @@ type Prompter func(protocol.Turn) (bytes []byte, digest protocol.Link, err error
 // and compares with what the journal says.
 func (e *Engine) Check(ctx context.Context, run protocol.RunID, render Prompter) (*CheckReport, error) {
 	c := checker{e: e, run: run, steps: e.Histories(ctx), render: render, r: &CheckReport{Findings: []Finding{}}, first: map[string]protocol.Seq{},
-		tasks: map[protocol.Link]bool{}, prompts: map[protocol.Link][]byte{}, starts: map[protocol.Link]protocol.Link{}}
+		reused: map[string]*protocol.Reused{}, tasks: map[protocol.Link]bool{}, prompts: map[protocol.Link][]byte{}, starts: map[protocol.Link]protocol.Link{}}
 	s := rules.New(e.records(ctx))
 	for x, err := range e.Store.After(ctx, run, 0) {
 		if err != nil {
@@ -72,6 +73,7 @@ type checker struct {
 	render  Prompter
 	r       *CheckReport
 	first   map[string]protocol.Seq         // of the first step_started
+	reused  map[string]*protocol.Reused     // by step
 	tasks   map[protocol.Link]bool          // whether a record is of a task
 	prompts map[protocol.Link][]byte        // P_k by the record of visit k
 	starts  map[protocol.Link]protocol.Link // the Start under which that visit was made
@@ -90,6 +92,12 @@ func (c *checker) event(ctx context.Context, s *rules.State, x protocol.Entry) e
 		}
 	case protocol.EvPrompt:
 		return c.prompt(ctx, s, x)
+	case protocol.EvReused:
+		d, err := cas.DecodeData[protocol.Reused](&x.Event)
+		c.reused[step] = &d
+		return err
+	case protocol.EvNotReused:
+		delete(c.reused, step)
 	case protocol.EvCompacted:
 		d, err := cas.DecodeData[protocol.Compacted](&x.Event)
 		if err == nil {
@@ -98,6 +106,9 @@ func (c *checker) event(ctx context.Context, s *rules.State, x protocol.Entry) e
 		return err
 	case protocol.EvStepCompleted:
 		d, err := cas.DecodeData[protocol.StepCompleted](&x.Event)
+		if err == nil {
+			err = c.result(ctx, s, x, d.Record)
+		}
 		if err != nil {
 			return err
 		}

@@ -101,7 +101,7 @@ func (e *Engine) CheckAll(ctx context.Context, run protocol.RunID, render Prompt
 			return nil, err
 		}
 		sum.Events += r.Events
-		for _, t := range []struct{ sum, of *Tally }{{&sum.Decisions, &r.Decisions}, {&sum.Prompts, &r.Prompts}, {&sum.Prefixes, &r.Prefixes}} {
+		for _, t := range []struct{ sum, of *Tally }{{&sum.Decisions, &r.Decisions}, {&sum.Prompts, &r.Prompts}, {&sum.Prefixes, &r.Prefixes}, {&sum.Results, &r.Results}} {
 			t.sum.Checked, t.sum.Equal = t.sum.Checked+t.of.Checked, t.sum.Equal+t.of.Equal
 		}
 		for _, f := range r.Findings {

@@ -67,9 +67,13 @@ type Engine struct {
 	// Seen keeps what was seen of workspaces between processes; nil keeps it in memory alone.
 	Seen SeenFiles
 
-	lib   library
-	areas areas
-	pasts pasts
+	// Scratch is where visits whose results are reused have copies of their files; "" is a directory of the user's cache.
+	Scratch string
+
+	lib    library
+	areas  areas
+	pasts  pasts
+	places places
 
 	unknownOrigin sync.Once // Foreign has warned
 }
@@ -120,6 +124,10 @@ type Launch struct {
 	AllowSecretInputs []string
 	// CausedBy is the notification that starts the run, if one does: a row of protocol.MaxCausedBy is the longest.
 	CausedBy *protocol.CausedBy
+
+	// Cache is what the run does about results that can be reused: "" reuses them, protocol.CacheOff none, and
+	// protocol.CacheOffline performs nothing that could have been reused.
+	Cache string
 
 	// Trigger is what begins the run; nil is a person or a client.
 	Trigger *protocol.Trigger
@@ -181,6 +189,9 @@ func (e *Engine) now() int64 {
 // and returns the run of that id with fresh false; where that run was deleted the error wraps
 // protocol.ErrRunDeleted.
 func (e *Engine) Begin(ctx context.Context, l Launch) (run protocol.RunID, fresh bool, err error) {
+	if _, err := protocol.ParseCache(l.Cache); err != nil {
+		return "", false, fmt.Errorf("cache of the run: %w", err)
+	}
 	if _, err := protocol.ParseContext(string(l.Context)); err != nil {
 		return "", false, fmt.Errorf("start a run: %w", err)
 	}
@@ -232,7 +243,7 @@ func (e *Engine) Begin(ctx context.Context, l Launch) (run protocol.RunID, fresh
 	hide := hider(l.Program)
 	d := protocol.RunStarted{Start: begin.start, Source: source, Sources: sources, Title: hide.String(cmp.Or(l.Title, l.Program.Workflow.Name)), Description: protocol.NewText(hide.String(l.Description)),
 		Type: l.Type, Scope: l.Scope, Tags: l.Tags, CreatedBy: l.CreatedBy, TargetUser: l.TargetUser, RequestID: l.RequestID,
-		Parent: l.parent, Workspace: l.Workspace, Version: e.Version, Models: l.Models, File: l.File, Context: l.Context, AllowSecretInputs: l.AllowSecretInputs, Trigger: l.Trigger, CausedBy: l.CausedBy}
+		Parent: l.parent, Workspace: l.Workspace, Version: e.Version, Models: l.Models, File: l.File, Context: l.Context, Cache: l.Cache, AllowSecretInputs: l.AllowSecretInputs, Trigger: l.Trigger, CausedBy: l.CausedBy}
 	if l.Place != l.Workspace {
 		d.Place = l.Place
 	}

@@ -17,6 +17,7 @@ type assignment struct {
 	since protocol.Seq // of its first event, where there is a transcript to read; else 0
 	by    roles.Performer
 	own   *ownVisit // where the visit has a copy of the workspace for itself
+	rules string    // format and semantics of the run
 
 	preparing *preparation // of one that was held before its step_started was whole; else nil
 }
@@ -53,6 +54,9 @@ func (d *driver) assign(ctx context.Context, x *assignment, step string) error {
 	}
 	if v.Again {
 		x.since = v.First
+	}
+	if o := d.s.Opened(); x.turn.Role.Caching != nil {
+		x.rules = rulesOf(&o.Start)
 	}
 	if v.Begun.Preparing {
 		if d.preparing[step] == nil { // it was cut off

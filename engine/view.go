@@ -173,7 +173,8 @@ func (b *viewer) event(ctx context.Context, x protocol.Entry) error {
 	if st == nil && x.Type != protocol.EvStepStarted {
 		return nil
 	}
-	d, err := dataOf(&x, protocol.EvStepStarted, protocol.EvCompacted, protocol.EvCorrection, protocol.EvUsage, protocol.EvAttemptFailed, protocol.EvStepCompleted)
+	d, err := dataOf(&x, protocol.EvStepStarted, protocol.EvCompacted, protocol.EvCorrection, protocol.EvUsage, protocol.EvAttemptFailed, protocol.EvStepCompleted,
+		protocol.EvReused, protocol.EvNotReused, protocol.EvNotStored)
 	if err != nil {
 		return err
 	}
@@ -188,6 +189,8 @@ func (b *viewer) event(ctx context.Context, x protocol.Entry) error {
 		}
 	case protocol.Compacted:
 		return b.compacted(x, d, st.Step)
+	case protocol.Reused, protocol.NotReused, protocol.NotStored:
+		return b.reuse(d, st.Step)
 	case protocol.Correction:
 		reasons, err := textOf(b.read, d.Reasons)
 		st.Corrections = append(st.Corrections, reasons)

@@ -199,7 +199,13 @@ func (d *driver) carryOut(ctx context.Context, x *assignment, emit roles.Emit) (
 	whole := ctx
 	ctx, clock := limited(ctx, time.Duration(turn.Role.Timeout)*time.Microsecond, d.e.now)
 	defer clock.stop()
-	end.conclusion, end.err = x.by.Perform(ctx, *turn, clock.watch(files.watch(emit)))
+	here := d.e.acts(turn)
+	if turn.Role.Caching != nil {
+		end.conclusion, end.err = d.reuse(ctx, x, here, clock.watch(files.watch(emit)))
+	} else {
+		end.conclusion, end.err = x.by.Perform(ctx, *turn, clock.watch(files.watch(emit)))
+	}
+	here.leave()
 	end.held += clock.heldFor()
 	end.timedOut = end.err != nil && errors.Is(context.Cause(ctx), errTimeout)
 	if end.err == nil && turn.Role.Action.ActsOnFiles() && x.own == nil {

@@ -140,7 +140,8 @@ type Role struct {
 	Concurrency     *Concurrency    `cbor:"concurrency,omitempty" json:"concurrency,omitempty"`
 	Artifacts       *Artifacts      `cbor:"artifacts,omitempty" json:"artifacts,omitempty"`
 	Workspace       *OwnWorkspace   `cbor:"workspace,omitempty" json:"workspace,omitempty"`
-	Cache           string          `cbor:"cache,omitempty" json:"cache,omitempty"` // in definitions of an earlier grammar; without an effect
+	Caching         *Caching        `cbor:"caching,omitempty" json:"caching,omitempty"` // results are reused
+	Cache           string          `cbor:"cache,omitempty" json:"cache,omitempty"`     // in definitions of an earlier grammar; without an effect
 }
 
 // What a role can say of the sandbox in which commands run. An agent's commands are confined unless it

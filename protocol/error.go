@@ -99,6 +99,7 @@ var (
 	ErrRestoreOpen     = &Error{"restore_open", "files are being restored there, and that has not ended", "wf restore --continue goes on, wf restore --abort goes back"}
 	ErrExists          = &Error{"file_exists", "a file is there already", "--force replaces it"}
 
+	ErrCacheMiss     = &Error{"cache_miss", "there is no result to reuse", "start the run without --offline to have it performed"}
 	ErrRequestReused = &Error{"request_reused", "the request id was used for another request", "send this request with an id of its own"}
 
 	ErrMemory    = &Error{"memory_refused", "the memory refuses this", ""}

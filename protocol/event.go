@@ -91,6 +91,9 @@ const (
 	EvCancelAsked      EventType = "cancel_asked"
 	EvFilesTracked     EventType = "files_tracked"
 	EvFilesAt          EventType = "files"
+	EvReused           EventType = "reused"
+	EvNotReused        EventType = "not_reused"
+	EvNotStored        EventType = "not_stored"
 )
 
 // Data is the data of one event type: a struct; its EventType method has a value receiver.
@@ -131,6 +134,8 @@ type RunStarted struct {
 	CausedBy *CausedBy `cbor:"caused_by,omitempty" json:"caused_by,omitempty"`
 	// Groups are the names of the concurrency groups by role, as the inputs gave them; "" is that of the workflow.
 	Groups map[string]string `cbor:"groups,omitempty" json:"groups,omitempty"`
+	// Cache is what the run does about results that can be reused: "", CacheOff or CacheOffline.
+	Cache string `cbor:"cache,omitempty" json:"cache,omitempty"`
 }
 
 // StartedIn is the directory in which the run was started.

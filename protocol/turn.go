@@ -34,11 +34,15 @@ type Turn struct {
 	Models   []string          // tried in order; the run's override applied
 	Context  ContextMode       // the run's override, "" for none: it holds in sub-workflows too
 	MCP      []MCPServer       // declared by the workflow
+	Cache    string            // what the run does about results that can be reused; it holds in sub-workflows too
 
 	Workspace string          // absolute; commands run in Workspace joined with Role.Dir
 	Private   string          // where confined commands keep what is theirs (HOME, TMPDIR, caches), for a Workspace that goes when the visit is recorded; "" is as for any workspace
 	File      string          // path of the definition; relative script files are found beside it
 	Sources   map[string]Link // ActWorkflow: the YAML texts of sub-workflows, by the CIDs of their definitions
+
+	// Reuse is set where the result of the visit may be reused; nil for others.
+	Reuse *Reuse
 
 	// Given are the files that the visit is given of earlier ones, and Artifacts the directory in which they lie while it is
 	// performed, read-only: ROLE/PATH, of a fan-out ROLE/INDEX/PATH. "" is none.
@@ -63,6 +67,13 @@ type Turn struct {
 	Windows map[string]int64
 	// Allowed are the tool calls that a person allowed for the whole run: digest → the name of that person.
 	Allowed map[string]string
+}
+
+// Reuse is what a visit, whose result may be reused, sees in the place of what no result may follow from.
+type Reuse struct {
+	Key     string   // of the result: what names a run or a step for the command is made of it
+	Environ []string // NAME=value, all that it inherits
+	Private string   // directory for what it keeps for itself while it runs
 }
 
 // Given are the artifacts of a role, of its nearest visit among the ancestors of another.

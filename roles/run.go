@@ -47,6 +47,9 @@ type Run struct {
 	OutputMax int
 	// Walls confine the commands of turns that are Confined; nil refuses them.
 	Walls Walls
+	// System are the variables that every command has, also one whose result may be reused; nil is PATH, HOME, LANG
+	// and TZ.
+	System []string
 }
 
 // Perform runs the command. An exit status other than 0 is a Failure of class exit_code (or
@@ -88,6 +91,9 @@ func (r *Run) Perform(ctx context.Context, turn protocol.Turn, emit Emit) (proto
 	c := Command{Line: turn.Role.Run, Workspace: turn.Workspace, Private: turn.Private, Dir: env["PWD"], cwd: dir.Path,
 		Env: pairs(env), Turn: in.turn, Artifacts: turn.Artifacts, Stdin: in.stdin, Stdout: out.stdout, Grace: cmp.Or(r.Grace, DefaultGrace)}
 	c.Network, c.Hosts = turn.Role.Reach()
+	if turn.Reuse != nil {
+		c.Private, c.Sealed = turn.Reuse.Private, true
+	}
 	var hit []string
 	c.Hit = func(text string) { hit = append(hit, text) }
 	var appeared *protocol.Appeared
@@ -147,7 +153,10 @@ const ArtifactsVar = "WF_ARTIFACTS"
 // environment is what the command sees, but for the place of the turn.
 func (r *Run) environment(environ []string, secrets map[string]string, turn protocol.Turn) (map[string]string, error) {
 	env := map[string]string{}
-	if !turn.Confined {
+	switch {
+	case turn.Reuse != nil:
+		env = reusedEnv(turn.Reuse.Environ)
+	case !turn.Confined:
 		env = inherit(environ, turn.Secrets, r.ModelKeys)
 	}
 	var unset []string
@@ -165,16 +174,16 @@ func (r *Run) environment(environ []string, secrets map[string]string, turn prot
 		f.Suspend, f.Err = true, protocol.ErrModel
 		return nil, f
 	}
-	if _, declared := turn.Env["TRACEPARENT"]; !declared && turn.TraceParent != "" {
+	if _, declared := turn.Env["TRACEPARENT"]; !declared && turn.TraceParent != "" && turn.Reuse == nil {
 		env["TRACEPARENT"] = turn.TraceParent
 	}
 	if turn.Artifacts != "" {
 		env[ArtifactsVar] = turn.Artifacts
 	}
 	maps.Copy(env, map[string]string{
-		"WF_RUN_ID":   string(turn.Run),
+		"WF_RUN_ID":   string(runID(turn)),
 		"WF_ATTEMPT":  strconv.Itoa(turn.Attempt),
-		"WF_STEP_KEY": turn.Key,
+		"WF_STEP_KEY": stepKey(turn),
 	})
 	return env, nil
 }

@@ -44,7 +44,7 @@ type pastJSON struct {
 func newTurnJSON(turn protocol.Turn, messages func(protocol.History) ([]protocol.Message, error)) (turnJSON, error) {
 	out := turnJSON{
 		Schema: protocol.TurnSchema,
-		Run:    turn.Run, Step: turn.Step.String(), Role: turn.Role.Name,
+		Run:    runID(turn), Step: stepName(turn), Role: turn.Role.Name,
 		Visit: turn.Visit, Attempt: turn.Attempt,
 		EdgePrompt: turn.EdgePrompt,
 		Messages:   []protocol.Message{},
@@ -68,9 +68,11 @@ func newTurnJSON(turn protocol.Turn, messages func(protocol.History) ([]protocol
 		}
 	}
 	for _, p := range ancestors(turn.History) {
-		out.History = append(out.History, pastJSON{
-			p.Role, p.Visit, p.EdgePrompt, p.Status, p.Text, orNull(p.Data), p.CID.String(),
-		})
+		past := pastJSON{p.Role, p.Visit, p.EdgePrompt, p.Status, p.Text, orNull(p.Data), p.CID.String()}
+		if turn.Reuse != nil {
+			past.CID = ""
+		}
+		out.History = append(out.History, past)
 	}
 	return out, nil
 }

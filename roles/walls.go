@@ -25,12 +25,17 @@ type Walls interface {
 	Met(c Command, output string) string
 }
 
+// Hiding are Walls within which a command sees its workspace and the system alone, where the machine can.
+type Hiding interface {
+	// Hides tells, in a form to be compared, what a command sees besides on this machine. The error says why it sees more.
+	Hides() (string, error)
+}
+
 // A Command is what a run role starts.
 type Command struct {
 	Line      string   // what sh -c runs
 	Workspace string   // which a confined command may write
 	Dir       string   // where it starts
-	Private   string   // as Turn.Private
 	Network   bool     // of the machine, for a confined command
 	Hosts     []string // endpoints that a confined command reaches without Network
 	Env       []string // NAME=value; of a confined command on top of what the walls let through
@@ -42,6 +47,8 @@ type Command struct {
 	Grace     time.Duration // from SIGTERM to SIGKILL
 	Wholly    bool          // of a command without walls: what it leaves in the background ends with it
 	Hit       func(string)  // is called for each wall that Walls saw the command meet, before Run returns
+	Private   string        // of a confined command: as Turn.Private
+	Sealed    bool          // a confined command gets no devices and sockets of the user's, and the modes of files hold for it as root, too
 	// Appeared is called with what the command left in the workspace on which other programs act, if it left
 	// any, before Run returns; nil is not called.
 	Appeared func(*protocol.Appeared)

@@ -60,7 +60,7 @@ func (l *Local) Start(ctx context.Context, s api.Start) (protocol.RunID, bool, e
 	}
 	x := engine.Launch{CausedBy: caused, Title: s.Title, Description: s.Description, Type: s.Type, Scope: s.Scope, Tags: s.Tags,
 		CreatedBy: cmp.Or(s.CreatedBy, caller(ctx)), TargetUser: s.TargetUser, RequestID: s.RequestID,
-		Models: models, Context: protocol.ContextMode(s.Context), AllowSecretInputs: s.AllowSecretInputs}
+		Models: models, Context: protocol.ContextMode(s.Context), Cache: s.Cache, AllowSecretInputs: s.AllowSecretInputs}
 	if s.Firing != "" {
 		if err := ofFiring(f, s, &x); err != nil {
 			return "", false, err

@@ -60,6 +60,7 @@ func (l *Local) Reused(ctx context.Context, run protocol.RunID, s api.Start) err
 		{"target_user", s.TargetUser == "" || d.TargetUser == s.TargetUser},
 		{"models", modelsAre(d.Models, s.Models)},
 		{"context", string(d.Context) == s.Context},
+		{"cache", d.Cache == s.Cache},
 		{"allow_secret_inputs", slices.Equal(d.AllowSecretInputs, s.AllowSecretInputs)},
 	} {
 		if !f.same {

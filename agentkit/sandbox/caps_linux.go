@@ -6,14 +6,14 @@ import "golang.org/x/sys/unix"
 // that belong to others, as in containers. Landlock holds for root, too.
 const kept = 1<<unix.CAP_CHOWN | 1<<unix.CAP_DAC_OVERRIDE | 1<<unix.CAP_FOWNER | 1<<unix.CAP_FSETID
 
-// dropCapabilities leaves those of this thread that are in kept, and none to anybody but root.
+// dropCapabilities leaves those of this thread that are in kept, and none to anybody but root, nor to a plain one.
 // With no_new_privs no program brings them back.
-func dropCapabilities() error {
+func dropCapabilities(plain bool) error {
 	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
 		return err
 	}
 	keep := uint32(0)
-	if unix.Geteuid() == 0 {
+	if unix.Geteuid() == 0 && !plain {
 		keep = kept
 	}
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}

@@ -31,6 +31,7 @@ type launch struct {
 	NetNS      bool // its network namespace too
 	Network    bool
 	Hosts      []string // endpoints beyond the loopback, for which the launcher lends a listener
+	Plain      bool     // without the capabilities of root
 	Limits     Limits
 	Grace      time.Duration
 

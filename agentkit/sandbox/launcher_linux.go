@@ -128,7 +128,7 @@ func (l *launch) exec(program string, filter []unix.SockFilter) (int, error) {
 	if err := l.Limits.set(l.Namespaces); err != nil {
 		return 0, err
 	}
-	if err := dropCapabilities(); err != nil {
+	if err := dropCapabilities(l.Plain); err != nil {
 		return 0, fmt.Errorf("drop capabilities: %w", err)
 	}
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {

@@ -50,6 +50,9 @@ type Policy struct {
 	// and kept for the next command. "" is a directory of this workspace in the user's cache.
 	Private string
 
+	// Plain has the modes of files hold for a command of root, too.
+	Plain bool
+
 	// Stdin is what the command reads; nil is nothing.
 	Stdin *os.File
 

@@ -139,8 +139,8 @@ func (p Policy) launch(at found, args []string) (launch, error) {
 	l := launch{
 		Args: args, Dir: dir, Tmp: own.tmp, Overlays: overlays, layers: held, Devices: devices, SSHAgent: agent,
 		ABI: at.tier.ABI, Namespaces: at.tier.Namespaces, NetNS: at.tier.Namespaces && !p.Network, Network: p.Network,
-		Write:  []string{work, own.tmp, own.home, own.goCache},
-		Limits: p.Limits.filled(), Grace: cmp.Or(p.Grace, DefaultGrace), stdin: p.Stdin, met: p.Met, appeared: p.Appeared,
+		Write: []string{work, own.tmp, own.home, own.goCache},
+		Plain: p.Plain, Limits: p.Limits.filled(), Grace: cmp.Or(p.Grace, DefaultGrace), stdin: p.Stdin, met: p.Met, appeared: p.Appeared,
 	}
 	if !p.Network {
 		l.Hosts = p.Hosts

@@ -148,9 +148,13 @@ func (a *app) checkLines(r *engine.CheckReport) error {
 		}
 		return fmt.Sprintf("%s "+format, mark(t), t.Equal, t.Checked)
 	}
-	_, err := fmt.Fprintf(a.Out, "%s %s  %s  %s  %s\n", a.Out.Green("✓"), events,
+	reused := ""
+	if r.Results.Checked > 0 {
+		reused = "  " + part(r.Results, "", "reused results %d/%d")
+	}
+	_, err := fmt.Fprintf(a.Out, "%s %s  %s  %s  %s%s\n", a.Out.Green("✓"), events,
 		part(r.Prompts, "no prompts to rebuild", "prompts rebuilt %d/%d byte-identical"),
 		part(r.Prefixes, "no prefixes to compare", "prefixes %d/%d"),
-		part(r.Decisions, "no edges to decide", "edges decided again %d/%d equal"))
+		part(r.Decisions, "no edges to decide", "edges decided again %d/%d equal"), reused)
 	return err
 }

@@ -30,6 +30,9 @@ type runFlags struct {
 	models     []string
 	dir        string
 	detach     bool
+	cached     bool
+	noCache    bool
+	offline    bool
 	record     string
 	helpInputs bool
 }
@@ -46,6 +49,10 @@ the next begins: Ctrl-C, a crash or kill -9 lose nothing, and wf resume goes on.
 
   # all inputs from a file, the outcome for a program
   wf run review.yaml -I inputs.json -o json
+
+  # reuse no results, or perform nothing that has none
+  wf run build.yaml --no-cache
+  wf run build.yaml --offline
 
   # another model for one role
   wf run review.yaml --model writer=openai/gpt-5`,
@@ -65,6 +72,10 @@ the next begins: Ctrl-C, a crash or kill -9 lose nothing, and wf resume goes on.
 	flags.BoolVar(&f.detach, "detach", false, "start it in the background and show its id")
 	flags.StringVar(&f.record, "record", "", "append every model call to a file, which tape/FILE answers from")
 	flags.StringVar(&f.Context, "context", "", "how every agent sees its past in this run: conversation, task or fresh")
+	flags.BoolVar(&f.cached, "cached", false, "reuse results of roles with cache, whatever WF_CACHE says (default)")
+	flags.BoolVar(&f.noCache, "no-cache", false, "reuse no results; those of this run are kept for others")
+	flags.BoolVar(&f.offline, "offline", false, "perform no visit of a role with cache: where there is no result to reuse, the run stops and says what differs")
+	cmd.MarkFlagsMutuallyExclusive("cached", "no-cache", "offline")
 	a.everyFlag(flags)
 	flags.BoolVar(&f.helpInputs, "help-inputs", false, "show the inputs of the workflow")
 	return cmd
@@ -90,6 +101,10 @@ func (a *app) run(ctx context.Context, path string, f runFlags) error {
 	if _, err := protocol.ParseContext(f.Context); err != nil {
 		return usagef("--context %s: want conversation, task or fresh", f.Context)
 	}
+	var err error
+	if f.Cache, err = f.cacheMode(os.Getenv("WF_CACHE")); err != nil {
+		return err
+	}
 	if url := a.hubURL(); url != "" {
 		return a.atServer(url, func(p *target) error {
 			run, fresh, err := a.submit(ctx, p, path, f)
@@ -107,6 +122,23 @@ func (a *app) run(ctx context.Context, path string, f runFlags) error {
 		return err
 	}
 	return a.atNew(ctx, func(p *target) error { return a.begin(ctx, p, launch, f) })
+}
+
+// cacheMode is what the run does about results: as the flags say, or else WF_CACHE.
+func (f *runFlags) cacheMode(environ string) (string, error) {
+	switch {
+	case f.cached:
+		return "", nil
+	case f.noCache:
+		return protocol.CacheOff, nil
+	case f.offline:
+		return protocol.CacheOffline, nil
+	}
+	mode, err := protocol.ParseCache(environ)
+	if err != nil {
+		return "", usagef("WF_CACHE: %v", err)
+	}
+	return mode, nil
 }
 
 // readValid reads a definition that has no errors.
@@ -177,7 +209,7 @@ func (a *app) launch(ctx context.Context, path string, f runFlags) (l engine.Lau
 		Program: p, Source: d.Source, Inputs: inputs,
 		Title: f.Title, Description: p.Workflow.Description, Type: f.Type, Scope: f.Scope, Tags: f.Tags,
 		CreatedBy: compose.User(), TargetUser: f.TargetUser, RequestID: f.RequestID,
-		Workspace: workspace, Place: here, File: file, Models: models, Context: protocol.ContextMode(f.Context), AllowSecretInputs: f.AllowSecretInputs, CausedBy: caused,
+		Workspace: workspace, Place: here, File: file, Models: models, Context: protocol.ContextMode(f.Context), Cache: f.Cache, AllowSecretInputs: f.AllowSecretInputs, CausedBy: caused,
 	}, nil
 }
 

@@ -190,6 +190,7 @@ func TestEveryAnswerIsAsItIsDescribed(t *testing.T) {
 	write(t, dir, "errand.yaml", "wf: 1\nname: errand\ndefaults: {timeout: 1m}\nlimits: {steps: 4}\nroles: {a: {prompt: Hi., context: task, model: script/errand-replies.yaml}, b: {prompt: Hi., context: task, model: script/errand-replies.yaml}}\nedges: [{from: START, to: a}, {from: a, to: b}, {from: b, to: END}]\n")
 	write(t, dir, "errand-replies.yaml", "a#1: [{tool: task_complete, args: {final_response: Ten., summary: Ten sheep., share: {sheep: 10}}, usage: {input: 9, output: 2}}]\n")
 	write(t, dir, "clock.yaml", "wf: 1\nname: clock\nsecrets: [NOT_SET]\non: {schedule: {cron: \"0 9 29 2 *\", timezone: Europe/Berlin, overlap: skip, catch_up: none}, webhook: {kind: github, secret: NOT_SET}}\nroles: {a: {set: {x: 1}}}\n")
+	write(t, dir, "reused.yaml", "wf: 1\nname: reused\ndefaults: {timeout: 1m}\nroles:\n  copy: {run: cp in.txt out.txt, cache: {inputs: [in.txt], outputs: [out.txt]}}\n  beside: {run: echo x > beside.txt, cache: {inputs: []}}\n")
 	write(t, dir, "turn.yaml", "wf: 1\nname: turn\nnotify: [{name: none, webhook: \"http://127.0.0.1:9/\"}]\nconcurrency: {group: g}\ndefaults: {timeout: 1m}\nroles: {a: {ask: Go?}}\n")
 	write(t, dir, "refuse.yaml", "wf: 1\nname: refuse\nconcurrency: {group: g, on_busy: refuse}\ndefaults: {timeout: 1m}\nroles: {a: {ask: Go?}}\n")
 	write(t, dir, "pair.yaml", "wf: 1\nname: pair\ndefaults: {timeout: 1m}\nroles: {a: {run: \"until [ -e go2 ]; do sleep 0.01; done\", concurrency: h}, b: {run: \"true\", concurrency: h}}\nedges: [{from: START, to: [a, b]}, {from: [a, b], to: END}]\n")
@@ -291,6 +292,15 @@ func TestEveryAnswerIsAsItIsDescribed(t *testing.T) {
 	c.holds("GET", at+"?limit=1", nil, 200, "Run") // a page of its steps
 	c.holds("GET", "/v1/runs?limit=1", nil, 200, "Runs")
 	c.holds("GET", "/v1/runs", nil, 200, "Runs")
+
+	for _, in := range []string{"one", "one", "two"} { // performed, reused, and performed since a file differs
+		write(t, dir, "in.txt", in)
+		again := s.started(map[string]any{"workflow": "reused"})
+		s.awaitStatus(again, protocol.Done)
+		c.holds("GET", "/v1/runs/"+string(again), nil, 200, "Run")
+		c.holds("GET", "/v1/runs/"+string(again)+"/steps/"+url.PathEscape("copy#1")+"/explain", nil, 200, "Explanation")
+		c.holds("GET", "/v1/runs/"+string(again)+"/steps/"+url.PathEscape("beside#1")+"/explain", nil, 200, "Explanation")
+	}
 
 	holder := s.started(map[string]any{"workflow": "turn"})
 	s.awaitStatus(holder, protocol.Waiting)

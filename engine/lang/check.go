@@ -137,14 +137,7 @@ func example(k *key) string {
 	return ""
 }
 
-// retired are keys that an earlier grammar had, without an effect, and why they are to go.
-var retired = map[string]string{"cache": "remove it: every visit is performed, no result is taken from an earlier one"}
-
 func (l *loader) unknownKey(key *yaml.Node, s *shape, path string) {
-	if hint, ok := retired[key.Value]; ok && (s == grammar().role || s == grammar().defaults) {
-		l.report(key, Diagnostic{Code: "WF001", Message: fmt.Sprintf("key %q in %s has no effect yet", key.Value, path), Hint: hint})
-		return
-	}
 	d := Diagnostic{Code: "WF001", Message: fmt.Sprintf("unknown key %q in %s", key.Value, path),
 		Hint: cmp.Or(advice(key.Value, s), "known here: "+strings.Join(s.names(), ", "))}
 	d.suggest(key.Value, s.names())

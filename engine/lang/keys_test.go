@@ -99,6 +99,13 @@ var beside = map[string]struct{ actions, proof string }{
 	"artifacts.max_size":   {"", "TestO06bBeyondALimitTheVisitFails"},
 	"artifacts.max_total":  {"", "TestO06bBeyondALimitTheVisitFails"},
 	"artifacts.max_files":  {"", "TestO06bBeyondALimitTheVisitFails"},
+	"cache":                {"run", "TestM01TheWholeWorkspace"},
+	"cache.inputs":         {"", "TestM01AResultIsReused"},
+	"cache.outputs":        {"", "TestM01WritesBesideTheOutputsPreventStoring"},
+	"cache.env":            {"", "TestM02TheFirstThingThatDiffersIsNamed"},
+	"cache.toolchain":      {"", "TestM02TheFirstThingThatDiffersIsNamed"},
+	"cache.scope":          {"", "TestM01TheScopeOfResults"},
+	"cache.for":            {"", "TestM01AResultIsReusedForATime"},
 	"workflow":             {"workflow", "TestASubWorkflowHandsItsQuestionUpAndTheAnswerDown"},
 	"wait":                 {"wait", "TestWaitTellsWhenItIsDue"},
 	"wait.for":             {"", "TestWaitTellsWhenItIsDue"},
@@ -265,7 +272,7 @@ var samples = map[string]string{
 	"description": "What it is for.", "tools": "[read_file]", "model": "a/b", "params": "{temperature: 1}", "max_turns": "3",
 	"context": "task", "task": "{words: 10}", "task_summaries": "1", "dynamic": "[date]", "compaction": "{keep: 2}", "memory": "true",
 	"sandbox": "off", "network": "allow", "timeout": "1m", "retry": "2", "max_visits": "3", "route": "all", "continue_on_error": "true",
-	"once": "true", "concurrency": "g", "on_timeout": "escalate", "remind": "1m", "assignees": "[anna]", "stdin": "text", "env": "{A: b}", "dir": "sub", "artifacts": "[dist]", "merge": "{of: coder}", "workspace": "own",
+	"once": "true", "concurrency": "g", "on_timeout": "escalate", "remind": "1m", "assignees": "[anna]", "stdin": "text", "env": "{A: b}", "dir": "sub", "artifacts": "[dist]", "merge": "{of: coder}", "workspace": "own", "cache": "{inputs: [src/**]}",
 }
 
 // TestEveryKeyOfARoleHasAnEffectOrIsRefused loads each key beside each action: either the
@@ -320,19 +327,6 @@ func TestEveryKeyOfARoleHasAnEffectOrIsRefused(t *testing.T) {
 				t.Errorf("%s beside %s is taken without an effect, %v", k.name, a, ds)
 			}
 		}
-	}
-}
-
-// TestAKeyThatHasNoEffectYetIsRefused holds for the role and for the defaults.
-func TestAKeyThatHasNoEffectYetIsRefused(t *testing.T) {
-	_, ds := Load([]byte("wf: 1\nname: t\ndefaults: {timeout: 1m, cache: true}\nroles: {a: {run: ls, cache: no}}"), Options{})
-	var got []string
-	for _, d := range ds {
-		got = append(got, d.Message)
-	}
-	want := []string{`key "cache" in defaults has no effect yet`, `key "cache" in roles.a has no effect yet`}
-	if !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
 	}
 }
 

@@ -44,7 +44,7 @@ func (l *loader) mergeRules() {
 			d.suggest(r.Merge.Of, l.roleOrder)
 			l.report(at, d)
 		case of.Workspace == nil:
-			l.report(at, Diagnostic{Code: "WF037", Message: fmt.Sprintf("%s works in the workspace itself: there is nothing to merge", of.Name), Hint: fmt.Sprintf("say  workspace: own  in roles.%s", of.Name)})
+			l.report(at, Diagnostic{Code: "WF038", Message: fmt.Sprintf("%s works in the workspace itself: there is nothing to merge", of.Name), Hint: fmt.Sprintf("say  workspace: own  in roles.%s", of.Name)})
 		}
 	}
 }

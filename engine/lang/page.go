@@ -19,7 +19,7 @@ var guideFiles embed.FS
 
 // guideOrder names the guides in the order of the page.
 var guideOrder = []string{"expressions", "loops", "fan-out", "approvals", "secrets", "retries", "output-contracts",
-	"sub-workflows", "own-copies", "context", "limits", "concurrency", "schedules", "webhooks", "sandbox"}
+	"sub-workflows", "own-copies", "context", "limits", "concurrency", "schedules", "webhooks", "sandbox", "caching"}
 
 // A guide is a part of the page that a person wrote.
 type guide struct {

@@ -98,6 +98,7 @@ func (l *loader) roleRules() {
 		if dir := n.Get("dir"); l.good(dir) && (strings.HasPrefix(r.Dir, "/") || strings.HasPrefix(r.Dir, "~") || leaves(r.Dir)) {
 			l.report(dir, Diagnostic{Code: "WF002", Message: fmt.Sprintf("roles.%s.dir is %q, outside of the workspace", r.Name, r.Dir), Hint: "name a directory below it"})
 		}
+		l.cacheRules(r, n.Get("cache"))
 		run := n.Get("run")
 		if !l.good(run) {
 			continue

@@ -165,6 +165,18 @@ func writeRole(m fields, r *protocol.Role) {
 		writeSize(kept, "max_size", r.Artifacts.MaxSize)
 		writeSize(kept, "max_total", r.Artifacts.MaxTotal)
 	}
+	if own, ok := m["workspace"].(fields); ok {
+		writeSize(own, "max_copy", r.Workspace.MaxCopy)
+	}
+	if cache, ok := m["caching"].(fields); ok {
+		delete(m, "caching")
+		writeDurations(cache)
+		if m["cache"] = cache; r.Caching.Whole {
+			m["cache"] = true
+		} else if len(r.Caching.Inputs) == 0 {
+			cache["inputs"] = []any{}
+		}
+	}
 }
 
 // writeAsking brings the time and the people of a question to the keys of its role.

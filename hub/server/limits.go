@@ -77,6 +77,9 @@ func checkStart(s *api.Start) error {
 	if _, err := protocol.ParseContext(s.Context); err != nil {
 		return reply.Badf("context: %v", err)
 	}
+	if _, err := protocol.ParseCache(s.Cache); err != nil {
+		return reply.Badf("cache: %v", err)
+	}
 	return nil
 }
 

@@ -16,6 +16,7 @@ import (
 	"wf/agentkit/config"
 	"wf/agentkit/mcp"
 	"wf/agentkit/prompt"
+	"wf/agentkit/sandbox"
 	"wf/api"
 	"wf/cas"
 	"wf/engine"
@@ -100,7 +101,7 @@ func (u *Setup) Engine(s *cas.Store, watch func(api.Update)) *engine.Engine {
 
 		Performers: map[protocol.Action]roles.Performer{
 			protocol.ActPrompt: agent,
-			protocol.ActRun:    &roles.Run{Messages: prompt.BuildMessages, Walls: walls{u}},
+			protocol.ActRun:    &roles.Run{Messages: prompt.BuildMessages, Walls: walls{u}, System: sandbox.Allowed},
 			protocol.ActAsk:    roles.Ask{},
 			protocol.ActWait:   roles.Wait{},
 			protocol.ActSet:    roles.Set{},

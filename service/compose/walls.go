@@ -46,6 +46,19 @@ func (w walls) Run(ctx context.Context, c roles.Command) (int, error) {
 	return sandbox.Run(ctx, policyOf(c, grants), []string{"sh", "-c", c.Line}, c.Stdout, c.Stderr)
 }
 
+// Hides tells which files of the user's own a command may read besides.
+func (w walls) Hides() (string, error) {
+	tier := sandbox.Probe()
+	if !tier.Namespaces {
+		return "", fmt.Errorf("the sandbox of this machine (%s) does not hide files", tier.Name)
+	}
+	grants, err := w.u.Confine()
+	if err != nil {
+		return "", err
+	}
+	return strings.Join(slices.Sorted(slices.Values(grants.Read)), "\n"), nil
+}
+
 // bare reports whether a command runs as it is, since the machine is a sandbox itself. Walls that hold what
 // the command's role says are put up all the same.
 func (w walls) bare(c roles.Command) bool {
@@ -54,10 +67,13 @@ func (w walls) bare(c roles.Command) bool {
 
 func policyOf(c roles.Command, grants sandbox.Grants) sandbox.Policy {
 	grants.Read = append(slices.Clip(grants.Read), c.Turn)
+	if c.Sealed {
+		grants.Devices, grants.SSHAgent = nil, false
+	}
 	if c.Artifacts != "" {
 		grants.Read = append(grants.Read, c.Artifacts)
 	}
-	return sandbox.Policy{Workspace: c.Workspace, Private: c.Private, Dir: c.Dir, Network: c.Network, Hosts: c.Hosts, Met: c.Hit, Appeared: c.Appeared, Environ: c.Env, Stdin: c.Stdin,
+	return sandbox.Policy{Workspace: c.Workspace, Private: c.Private, Plain: c.Sealed, Dir: c.Dir, Network: c.Network, Hosts: c.Hosts, Met: c.Hit, Appeared: c.Appeared, Environ: c.Env, Stdin: c.Stdin,
 		Grants: grants, Grace: c.Grace}
 }
 

@@ -14,7 +14,8 @@ func Explain(ctx context.Context, e *engine.Engine, run protocol.RunID, step str
 	if err != nil {
 		return nil, err
 	}
-	if _, err := StepOf(v, step); err != nil {
+	st, err := StepOf(v, step)
+	if err != nil {
 		return nil, err
 	}
 	w, err := e.Explain(ctx, run, step)
@@ -23,7 +24,7 @@ func Explain(ctx context.Context, e *engine.Engine, run protocol.RunID, step str
 	}
 	out := &api.Explanation{
 		Schema: "wf.explain/v1", Run: run, Step: w.Step, Edge: w.Edge, Via: w.Via, EdgePrompt: w.EdgePrompt,
-		Parents: []string{}, Tried: []api.Tried{}, Bounds: []api.Bound{},
+		Parents: []string{}, Tried: []api.Tried{}, Bounds: []api.Bound{}, Cache: st.Reuse,
 	}
 	for _, l := range w.Parents {
 		out.Parents = append(out.Parents, l.String())

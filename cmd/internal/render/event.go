@@ -47,6 +47,12 @@ func Event(d protocol.Data) string {
 			text += "  [sandbox " + OneLine(wall, 400)
 		}
 		return both(text, d.Appeared.String())
+	case protocol.Reused:
+		return "takes the result of " + d.Origin + ", " + reusedFiles(d.Files)
+	case protocol.NotReused:
+		return "takes no earlier result: " + OneLine(d.Text(), 160)
+	case protocol.NotStored:
+		return "its result is not kept for others: " + OneLine(strings.TrimPrefix(d.Part+": "+d.Detail.S, ": "), 160)
 	case protocol.Held:
 		return "held: " + d.String()
 	case protocol.Released:

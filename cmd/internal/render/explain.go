@@ -63,3 +63,31 @@ func termText(t api.Term) string {
 	}
 	return string(b)
 }
+
+// ShowReuse tells whether the result of a step was reused, and why not.
+func (p *Printer) ShowReuse(out *api.Explanation) error {
+	step, r := p.Out.Bold(out.Step), out.Cache
+	var err error
+	switch {
+	case r == nil:
+		_, err = fmt.Fprintf(p.Out, "%s reuses no results: its role says nothing of cache\n", step)
+	case r.From != "":
+		_, err = fmt.Fprintf(p.Out, "%s took the result of %s, %s\n", step, r.From, reusedFiles(r.Files))
+	default:
+		_, err = fmt.Fprintf(p.Out, "%s was performed: %s\n", step, Visible(r.Reason))
+	}
+	if err == nil && r != nil && r.NotStored != "" {
+		_, err = fmt.Fprintf(p.Out, "  its result is not kept for others: %s\n", Visible(r.NotStored))
+	}
+	return err
+}
+
+func reusedFiles(n int) string {
+	switch n {
+	case 0:
+		return "which changes no files"
+	case 1:
+		return "with one file"
+	}
+	return fmt.Sprintf("with %d files", n)
+}

@@ -125,6 +125,10 @@ func (l *live) Notice(n api.Update) {
 		l.completed(n.Step, s, d)
 	case protocol.GroupWaiting:
 		s.tail = Event(d)
+	case protocol.Reused:
+		s.tail = "reused: the result of " + d.Origin
+	case protocol.NotStored:
+		l.draw(l.row(l.w.Yellow("!"), n.Step, Event(d)))
 	case protocol.GroupEntered:
 		s.tail = ""
 	case protocol.QueuedFor:

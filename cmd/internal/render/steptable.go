@@ -61,6 +61,9 @@ func (p *Printer) stepRow(s *api.Step) []string {
 	if s.CutOff {
 		note = "(cut off) " + note
 	}
+	if s.Reuse != nil && s.Reuse.From != "" {
+		note = fmt.Sprintf("(reused from %s) %s", s.Reuse.From, note)
+	}
 	if len(s.Compactions) > 0 {
 		note = "(compacted) " + note
 	}

@@ -271,7 +271,7 @@ export interface Diff {
 /** An error on the wire: wf.error/v1. */
 export interface Error {
   schema: "wf.error/v1";
-  code: "agent_connected" | "agent_moved" | "agent_taken" | "agent_unavailable" | "ambiguous_ref" | "bad_answer" | "bad_cursor" | "bad_request" | "body_gone" | "caused_too_deep" | "copy_gone" | "corrupt" | "disk_full" | "embedding_answer" | "embedding_dimension" | "embedding_model" | "embedding_table" | "file_exists" | "forbidden" | "foreign_run" | "future_cursor" | "gap" | "group_busy" | "head_moved" | "internal" | "invalid_answer" | "invalid_block" | "invalid_config" | "invalid_inputs" | "invalid_workflow" | "job_begun" | "job_dead" | "lease_lost" | "mcp_untrusted" | "memory_refused" | "method_not_allowed" | "misdirected" | "model_unavailable" | "no_worker" | "not_found" | "not_running" | "not_waiting" | "pointer_swapped" | "queue_closed" | "rate_limited" | "request_reused" | "rolled_back" | "run_deleted" | "run_final" | "run_live" | "run_not_final" | "sandbox_unavailable" | "sealed" | "serve_stopped" | "shutting_down" | "store_busy" | "store_held" | "store_newer" | "store_read_only" | "store_unreadable" | "too_large" | "too_slow" | "unauthorized" | "unknown_artifact" | "unknown_job" | "unknown_price" | "unknown_semantics" | "unknown_session" | "unknown_step" | "unsupported_media_type" | "untrusted" | "upgrade_required" | "usage" | "verify_failed" | "waiting"; // Stable, snake_case. Codes may be added: treat one that is not known by its status.
+  code: "agent_connected" | "agent_moved" | "agent_taken" | "agent_unavailable" | "ambiguous_ref" | "bad_answer" | "bad_cursor" | "bad_request" | "body_gone" | "cache_miss" | "caused_too_deep" | "copy_gone" | "corrupt" | "disk_full" | "embedding_answer" | "embedding_dimension" | "embedding_model" | "embedding_table" | "file_exists" | "forbidden" | "foreign_run" | "future_cursor" | "gap" | "group_busy" | "head_moved" | "internal" | "invalid_answer" | "invalid_block" | "invalid_config" | "invalid_inputs" | "invalid_workflow" | "job_begun" | "job_dead" | "lease_lost" | "mcp_untrusted" | "memory_refused" | "method_not_allowed" | "misdirected" | "model_unavailable" | "no_worker" | "not_found" | "not_running" | "not_waiting" | "pointer_swapped" | "queue_closed" | "rate_limited" | "request_reused" | "rolled_back" | "run_deleted" | "run_final" | "run_live" | "run_not_final" | "sandbox_unavailable" | "sealed" | "serve_stopped" | "shutting_down" | "store_busy" | "store_held" | "store_newer" | "store_read_only" | "store_unreadable" | "too_large" | "too_slow" | "unauthorized" | "unknown_artifact" | "unknown_job" | "unknown_price" | "unknown_semantics" | "unknown_session" | "unknown_step" | "unsupported_media_type" | "untrusted" | "upgrade_required" | "usage" | "verify_failed" | "waiting"; // Stable, snake_case. Codes may be added: treat one that is not known by its status.
   message: string; // What, where, why.
   fix: string; // What to do.
   hint: string; // What commands of wf show in its place, or "".
@@ -289,6 +289,7 @@ export interface Explanation {
   parents: Array<CID>;
   tried: Array<Tried>;
   bounds: Array<Bound>;
+  cache?: Reuse; // Of a role with cache.
 }
 
 /** ErrorInfo says why a visit failed, in a record. It holds nothing volatile: no duration, no request id, no host. */
@@ -689,6 +690,20 @@ export interface RetryNotificationsRequest {
   all?: boolean; // All that failed.
 }
 
+/** What became of reusing the result of a visit. */
+export interface Reuse {
+  key?: string; // Of all that the result follows from.
+  from?: string; // RUN:STEP with the result that was taken; left out where the visit was performed.
+  memo?: CID; // Of that result.
+  files?: number; // That it changed.
+  spared_ms?: number; // That performing it took.
+  why?: string; // Why the visit was performed: none, differs, conflict, expired, lost, off or cannot.
+  part?: string; // The first thing that differs from Compared, or the path that is in the way.
+  compared?: string; // RUN:STEP.
+  reason?: string; // Why in a sentence.
+  not_stored?: string; // NotStored says why the own result is not kept for others.
+}
+
 /** What a run did with a role. */
 export interface Role {
   role: string;
@@ -866,6 +881,7 @@ export interface StartRequest {
   firing?: string; // A minute at which the schedule of the workflow is due, in RFC 3339: the run is that of the firing, whose request id it has, and is started once. It takes no inputs.
   models?: Record<string, Models>; // By role, "" is every role.
   context?: "" | "conversation" | "task" | "fresh"; // How agents see their past: conversation, task, fresh; "" is as their roles say.
+  cache?: string; // What the run does about results that can be reused: off reuses none, offline performs nothing that could have been reused; "" reuses them.
   priority?: number; // Priority in the queue of a hub, from -9 to 9: larger ones are begun first. A server without a queue refuses it.
   allow_secret_inputs?: Array<string>; // Inputs that may hold a secret, which then is stored, shown and sent. Without it such inputs are refused.
   caused_by?: string; // The notification that starts the run, as the header wf-caused-by of a webhook and the variable WF_CAUSED_BY of a command say it: RUN:SEQ:DEPTH.
@@ -920,6 +936,7 @@ export interface Step {
   corrections?: Array<string>; // Why answers did not fit the declared output, one for each that the model was sent.
   queue?: QueuePlace; // Set while the step waits for a slot of the concurrency group of its role.
   artifacts?: CID; // The tree of the files that the step keeps; left out where there are none.
+  reuse?: Reuse; // Reuse says of a role with cache whether an earlier result was taken, and why not; left out for other roles.
   cut_off?: boolean; // Set where the newest reply has as many tokens as it may have, and so no end.
 }
 
@@ -985,6 +1002,7 @@ export interface StepView {
   corrections?: Array<string>; // Why answers did not fit the declared output, one for each that the model was sent.
   queue?: QueuePlace; // Set while the step waits for a slot of the concurrency group of its role.
   artifacts?: CID; // The tree of the files that the step keeps; left out where there are none.
+  reuse?: Reuse; // Reuse says of a role with cache whether an earlier result was taken, and why not; left out for other roles.
   cut_off?: boolean; // Set where the newest reply has as many tokens as it may have, and so no end.
 }
 

@@ -1,0 +1,68 @@
+package engine
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+
+	"wf/engine/rules"
+	"wf/protocol"
+)
+
+// result compares the record of a visit that took an earlier result with that, and makes its key again: from the parts that
+// the memo has, and of these from the definition what it tells. A memo that is not kept any more proves nothing.
+func (c *checker) result(ctx context.Context, s *rules.State, x protocol.Entry, record protocol.Link) error {
+	took := c.reused[x.StepName()]
+	if took == nil {
+		return nil
+	}
+	link, err := protocol.ParseLink(took.Memo)
+	if err != nil {
+		return err
+	}
+	var memo protocol.Memo
+	var is protocol.StepRecord
+	read := c.e.reader(ctx)
+	switch err := decode(read, link, &memo); {
+	case errors.Is(err, protocol.ErrNotFound):
+		return nil
+	case err != nil:
+		return err
+	}
+	if err := decode(read, record, &is); err != nil {
+		return err
+	}
+	differs := func(what, expected, actual string) error {
+		c.r.Findings = append(c.r.Findings, Finding{"result", place(x) + ": " + what, expected, actual})
+		return nil
+	}
+	c.r.Results.Checked++
+	switch {
+	case memo.Key != took.Key || memo.Remade() != took.Key:
+		return differs("key", took.Key, memo.Remade())
+	case memo.Output != is.Output:
+		return differs("text", memo.Output.String(), is.Output.String())
+	case memo.Data != is.Data:
+		return differs("fields", memo.Data.String(), is.Data.String())
+	}
+	role, ok := s.Program().Workflow.RoleNamed(is.Role)
+	if !ok || role.Caching == nil {
+		return differs("role", is.Role+" with cache", is.Role)
+	}
+	parts, err := ofRole(rulesOf(&s.Opened().Start), s.Program().Workflow.Name, role)
+	if err != nil {
+		return err
+	}
+	for i, p := range parts {
+		want := hex.EncodeToString(p.Digest[:])
+		if p.Name == "platform" {
+			continue // of the machine that performed it
+		}
+		if i >= len(memo.Parts) || memo.Parts[i].Name != p.Name || memo.Parts[i].Digest != want {
+			return differs("key", fmt.Sprintf("%s %s", p.Name, want), fmt.Sprint(memo.Parts[:min(i+1, len(memo.Parts))]))
+		}
+	}
+	c.r.Results.Equal++
+	return nil
+}

@@ -1,0 +1,265 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/ipfs/go-cid"
+
+	"wf/protocol"
+	"wf/protocol/tree"
+	"wf/roles"
+	"wf/roles/workspace"
+)
+
+// What the files of a visit whose result is reused may be.
+const (
+	memoFiles    = 50_000
+	memoTotal    = 500 << 20 // bytes
+	memoFileSize = 500 << 20
+)
+
+// An outline is the tree of a directory, without the contents of files.
+type outline struct {
+	root  protocol.Link
+	nodes map[protocol.Link][]byte
+}
+
+func (s *outline) read(l protocol.Link) ([]byte, error) {
+	if b, ok := s.nodes[l]; ok {
+		return b, nil
+	}
+	return nil, fmt.Errorf("%s: %w", l, protocol.ErrNotFound)
+}
+
+// walk yields the files.
+func (s *outline) walk() iter.Seq2[tree.Item, error] {
+	if !s.root.Defined() {
+		return func(func(tree.Item, error) bool) {}
+	}
+	return tree.Walk(s.read, s.root)
+}
+
+// changed is what differs between two outlines: files and links, by path.
+func changed(before, after *outline) (out []tree.Change, err error) {
+	both := func(l protocol.Link) ([]byte, error) {
+		if b, ok := before.nodes[l]; ok {
+			return b, nil
+		}
+		return after.read(l)
+	}
+	for c, err := range tree.Diff(both, before.root, after.root) {
+		if err != nil {
+			return nil, err
+		}
+		if c.Before.Mode != tree.Dir && c.After.Mode != tree.Dir {
+			out = append(out, c)
+		}
+	}
+	slices.SortFunc(out, func(a, b tree.Change) int { return cmp.Compare(a.Path, b.Path) })
+	return out, nil
+}
+
+// taking is how files are taken of a visit; nothing of them is kept.
+func taking(choose tree.Chooser, put func(tree.Block) error) workspace.Taking {
+	return workspace.Taking{Choose: choose, MaxSize: memoFileSize, MaxTotal: memoTotal, MaxFiles: memoFiles, Put: put}
+}
+
+// shoot takes the tree of a directory. With whole it has directories without files, too.
+func shoot(ctx context.Context, dir string, choose tree.Chooser, whole bool) (outline, error) {
+	s := outline{nodes: map[protocol.Link][]byte{}}
+	t := taking(choose, func(b tree.Block) error {
+		if b.Link.CID().Type() != cid.Raw {
+			s.nodes[b.Link] = b.Data
+		}
+		return nil
+	})
+	t.Whole = whole
+	var err error
+	s.root, _, err = workspace.Take(ctx, dir, t)
+	return s, err
+}
+
+// inputs is the tree of what the visit reads of the workspace. Of what cannot be read no key tells.
+func (m *memoizing) inputs() (outline, error) {
+	globs := m.turn.Role.Caching.Inputs
+	if m.turn.Role.Caching.Whole {
+		globs = []string{"**"}
+	}
+	s, err := m.shootGlobs(m.turn.Workspace, globs)
+	if limit, ok := errors.AsType[*workspace.LimitError](err); ok {
+		return s, fmt.Errorf("its inputs are too many or too large: %v: %w", limit, roles.ErrNotReusable)
+	}
+	if err != nil {
+		return s, err
+	}
+	for it, err := range s.walk() {
+		if err != nil {
+			return s, err
+		}
+		if it.Mode == tree.Omitted {
+			return s, fmt.Errorf("its input %s cannot be read: %s: %w", it.Path, it.Why, roles.ErrNotReusable)
+		}
+	}
+	return s, nil
+}
+
+func (m *memoizing) shootGlobs(dir string, texts []string) (outline, error) {
+	if len(texts) == 0 {
+		return outline{}, nil
+	}
+	globs, err := tree.NewGlobs(texts)
+	if err != nil {
+		return outline{}, err
+	}
+	return shoot(m.ctx, dir, globs.Top(), false)
+}
+
+// lying is what lies at some paths of a directory.
+func (m *memoizing) lying(dir string, paths []string) (map[string]tree.Entry, error) {
+	out := make(map[string]tree.Entry, len(paths))
+	if len(paths) == 0 {
+		return out, nil
+	}
+	s, err := shoot(m.ctx, dir, choosePaths(paths), false)
+	if err != nil {
+		return nil, err
+	}
+	for it, err := range s.walk() {
+		if err != nil {
+			return nil, err
+		}
+		out[it.Path] = it.Entry
+	}
+	return out, nil
+}
+
+// pathSet chooses files by their paths.
+type pathSet struct {
+	files map[string]bool
+	dirs  map[string]*pathSet
+}
+
+func choosePaths(paths []string) *pathSet {
+	top := &pathSet{map[string]bool{}, map[string]*pathSet{}}
+	for _, p := range paths {
+		at := top
+		dirs := strings.Split(p, "/")
+		for _, d := range dirs[:len(dirs)-1] {
+			if at.dirs[d] == nil {
+				at.dirs[d] = &pathSet{map[string]bool{}, map[string]*pathSet{}}
+			}
+			at = at.dirs[d]
+		}
+		at.files[dirs[len(dirs)-1]] = true
+	}
+	return top
+}
+
+func (p *pathSet) Takes(name string) bool { return p.files[name] }
+
+func (p *pathSet) Enter(name string) (tree.Chooser, error) {
+	if d := p.dirs[name]; d != nil {
+		return d, nil
+	}
+	return nil, nil
+}
+
+// choosesPath reports whether globs choose a path.
+func choosesPath(globs tree.Globs, path string) bool {
+	var at tree.Chooser = globs.Top()
+	dirs := strings.Split(path, "/")
+	for _, d := range dirs[:len(dirs)-1] {
+		below, err := at.Enter(d)
+		if err != nil || below == nil {
+			return false
+		}
+		at = below
+	}
+	return at.Takes(dirs[len(dirs)-1])
+}
+
+// leadsOut reports whether a link that lies at a path of the workspace leads out of it.
+func leadsOut(path, text string) bool {
+	return filepath.IsAbs(text) || !filepath.IsLocal(filepath.Join(filepath.Dir(path), text))
+}
+
+// places are the workspaces in which visits act, to tell whether one was alone.
+type places struct {
+	mu    sync.Mutex
+	at    map[string]*visitors
+	sweep sync.Once
+}
+
+type visitors struct{ now, all int }
+
+// presence is a visit that acts in a workspace. All methods of nil do nothing.
+type presence struct {
+	in     *places
+	dir    string
+	before int // how many had come when it did
+	alone  bool
+}
+
+func (p *places) enter(dir string) *presence {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.at == nil {
+		p.at = map[string]*visitors{}
+	}
+	v := p.at[dir]
+	if v == nil {
+		v = &visitors{}
+		p.at[dir] = v
+	}
+	v.now++
+	v.all++
+	return &presence{p, dir, v.all, v.now == 1}
+}
+
+func (v *presence) leave() {
+	if v == nil {
+		return
+	}
+	v.in.mu.Lock()
+	defer v.in.mu.Unlock()
+	at := v.in.at[v.dir]
+	if at.now--; at.now == 0 {
+		delete(v.in.at, v.dir)
+	}
+}
+
+// overlapped reports whether another visit of this process acted there meanwhile.
+func (v *presence) overlapped() bool {
+	v.in.mu.Lock()
+	defer v.in.mu.Unlock()
+	return !v.alone || v.in.at[v.dir].all != v.before
+}
+
+// acts notes that a visit acts in its workspace. One that works in a copy of its own does not, until it changes files.
+func (e *Engine) acts(turn *protocol.Turn) *presence {
+	if c := turn.Role.Caching; !turn.Role.Action.ActsOnFiles() || turn.Workspace == "" || c != nil && !c.Whole {
+		return nil
+	}
+	return e.places.enter(turn.Workspace)
+}
+
+// scratchRoot is where visits have copies of their files.
+func (e *Engine) scratchRoot() (string, error) {
+	if e.Scratch != "" {
+		return e.Scratch, nil
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("no place for the files of visits whose results are reused: %w", err)
+	}
+	return filepath.Join(cache, "wf", "reuse"), nil
+}

@@ -1,0 +1,28 @@
+package engine
+
+import (
+	"wf/api"
+	"wf/protocol"
+)
+
+// reuse shows what became of reusing the result of a visit. The newest attempt decides.
+func (b *viewer) reuse(d protocol.Data, st *api.Step) (err error) {
+	switch d := d.(type) {
+	case protocol.Reused:
+		st.Reuse = &api.Reuse{Key: d.Key, From: d.Origin, Memo: api.CID(d.Memo), Files: d.Files, SparedMS: d.Spared}
+	case protocol.NotReused:
+		if d.Detail.S, err = textOf(b.read, d.Detail); err != nil {
+			return err
+		}
+		st.Reuse = &api.Reuse{Key: d.Key, Why: d.Why, Part: d.Part, Compared: d.Origin, Reason: d.Text()}
+	case protocol.NotStored:
+		why, err := textOf(b.read, d.Detail)
+		if err != nil || st.Reuse == nil {
+			return err
+		}
+		if st.Reuse.NotStored = why; d.Part != "" {
+			st.Reuse.NotStored = d.Part + ": " + why
+		}
+	}
+	return nil
+}
