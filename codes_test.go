@@ -15,7 +15,7 @@ import (
 // ofTheCommandLine are codes that no server answers with: they are about a server that was not reached, did not
 // start, or is not there, and about what works on the files of a machine alone.
 var ofTheCommandLine = map[string]bool{
-	"insecure_listen": true, "address_in_use": true, "no_daemon": true, "foreign_server": true, "server_unreachable": true, "not_ready": true,
+	"insecure_listen": true, "address_in_use": true, "no_daemon": true, "foreign_server": true, "server_unreachable": true, "not_ready": true, "restore_open": true,
 	"not_bisectable": true, "limit_reached": true,
 }
 

@@ -56,6 +56,8 @@ type Runs interface {
 	// Trace writes the spans of a run, with those of its sub-workflows, as lines of OTLP/JSON. Where it fails once
 	// something was written, some are missing.
 	Trace(ctx context.Context, run protocol.RunID, o TraceOptions, w io.Writer) error
+	// Looks are what the run recorded of the files of its workspace.
+	Looks(ctx context.Context, run protocol.RunID) (*Looks, error)
 	// Verify proves a run by hash, where it lies. Findings are no error.
 	Verify(ctx context.Context, run protocol.RunID) (*protocol.Report, error)
 }

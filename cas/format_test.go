@@ -100,12 +100,13 @@ var written = map[string]any{
 	"Artifacts":   protocol.Artifacts{},
 	"OwnFiles":    protocol.OwnFiles{}, "OwnWorkspace": protocol.OwnWorkspace{}, "Merge": protocol.Merge{},
 	"Caching": protocol.Caching{}, "Memo": protocol.Memo{}, "MemoChange": protocol.MemoChange{}, "MemoDigest": protocol.MemoDigest{}, "MemoBefore": protocol.MemoBefore{}, "MemoAfter": protocol.MemoAfter{},
-	"Group":     protocol.Group{},
-	"Workspace": protocol.Workspace{},
-	"FilesKept": protocol.FilesKept{},
-	"Slot":      protocol.Slot{},
-	"Use":       protocol.Use{},
-	"Claim":     protocol.Claim{},
+	"Group":        protocol.Group{},
+	"Workspace":    protocol.Workspace{},
+	"FilesKept":    protocol.FilesKept{},
+	"FilesRestore": protocol.FilesRestore{},
+	"Slot":         protocol.Slot{},
+	"Use":          protocol.Use{},
+	"Claim":        protocol.Claim{},
 }
 
 // Whatever is written, with all fields set and with none, has the fields of docs/format.md, all

@@ -96,6 +96,7 @@ var (
 	ErrVerify     = &Error{"verify_failed", "the check found a fault", "each finding names its repair"}
 
 	ErrUnknownArtifact = &Error{"unknown_artifact", "no such artifact", "wf artifact RUN lists those of a run"}
+	ErrRestoreOpen     = &Error{"restore_open", "files are being restored there, and that has not ended", "wf restore --continue goes on, wf restore --abort goes back"}
 	ErrExists          = &Error{"file_exists", "a file is there already", "--force replaces it"}
 
 	ErrCacheMiss     = &Error{"cache_miss", "there is no result to reuse", "start the run without --offline to have it performed"}

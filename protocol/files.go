@@ -1,5 +1,11 @@
 package protocol
 
+import (
+	"crypto/sha256"
+	"encoding/base32"
+	"strings"
+)
+
 // Workspace says which files of the workspace a run records; see FilesTracked and FilesAt.
 type Workspace struct {
 	Track   *bool    `cbor:"track,omitempty" json:"track,omitempty"`       // nil: where an agent may write, up to TrackFiles and TrackTotal
@@ -62,3 +68,52 @@ const KindFilesKept = "files"
 
 // FilesHead is the name of the head that keeps the trees of a run: files/<run>.
 func FilesHead(run RunID) string { return "files/" + string(run) }
+
+// FilesRestore is a restoring of the files of a workspace: the block that the head RestoreHead names. Its journal is its own,
+// since the last event of a run that has ended stays the last. It begins with the intent, durable before a file changes, and
+// ends with another block that has the outcome. Trees are named by text, as in FilesTracked: FilesHead of the run keeps them.
+type FilesRestore struct {
+	Kind string `cbor:"kind"` // KindFilesRestore
+	V    int    `cbor:"v"`
+	Prev Link   `cbor:"prev"` // the FilesRestore before in this workspace, or null
+
+	Run       RunID    `cbor:"run"`
+	Workspace string   `cbor:"workspace"`
+	State     string   `cbor:"state"` // RestoreBegun, RestoreDone or RestoreAborted
+	From      string   `cbor:"from"`  // the newest tree that was recorded
+	To        string   `cbor:"to"`    // what is to be there
+	Undo      string   `cbor:"undo"`  // From, with what Force replaces
+	Paths     []string `cbor:"paths,omitempty"`
+	Force     bool     `cbor:"force,omitempty"`
+	By        string   `cbor:"by,omitempty"`
+	At        int64    `cbor:"at"` // unix µs
+
+	Tree      string   `cbor:"tree,omitempty"` // of the outcome: what is recorded now
+	Changed   int      `cbor:"changed,omitempty"`
+	Conflicts []string `cbor:"conflicts,omitempty"` // paths that were left alone, RestoreConflicts of them at most
+}
+
+// KindFilesRestore is the kind of FilesRestore.
+const KindFilesRestore = "restore"
+
+// How a restoring of files stands.
+const (
+	RestoreBegun   = "begun"
+	RestoreDone    = "restored"
+	RestoreAborted = "aborted"
+)
+
+// RestoreConflicts is how many paths FilesRestore names.
+const RestoreConflicts = 1000
+
+// RestoreHeads is how the names of the heads of restorings begin.
+const RestoreHeads = "restore/"
+
+// RestoreHead is the name of the head of the restorings of files in a workspace.
+func RestoreHead(workspace string) string { return RestoreHeads + hashed(workspace) }
+
+// hashed is a text that the name of a head can hold.
+func hashed(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return strings.ToLower(base32.HexEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:20]))
+}

@@ -1,11 +1,5 @@
 package protocol
 
-import (
-	"crypto/sha256"
-	"encoding/base32"
-	"strings"
-)
-
 // Concurrency is the group of a workflow or a role: at most Max of its members act at a time. It is the
 // same for both, but that a role always gives its slot back when it is parked, and never cancels a run.
 type Concurrency struct {
@@ -69,10 +63,7 @@ type Claim struct {
 const GroupHeads = "group/"
 
 // GroupHead is the name of the head of a group.
-func GroupHead(name string) string {
-	sum := sha256.Sum256([]byte(name))
-	return GroupHeads + strings.ToLower(base32.HexEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:20]))
-}
+func GroupHead(name string) string { return GroupHeads + hashed(name) }
 
 // MaxGroupName bounds the name of a group, in bytes.
 const MaxGroupName = 200

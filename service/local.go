@@ -175,6 +175,11 @@ func (l *Local) Tracer() trace.Reader {
 	}}
 }
 
+// Looks are what a run recorded of the files of its workspace.
+func (l *Local) Looks(ctx context.Context, run protocol.RunID) (*api.Looks, error) {
+	return query.Looks(ctx, l.Engine, run)
+}
+
 // Verify proves a run by hash, and notes its head outside of the store where it is sound.
 func (l *Local) Verify(ctx context.Context, run protocol.RunID) (*protocol.Report, error) {
 	if _, _, err := l.Store.Tip(ctx, run); err != nil {

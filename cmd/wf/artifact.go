@@ -188,11 +188,16 @@ func (a *app) catArtifact(ctx context.Context, p *target, list *render.Artifacts
 	if len(items) != 1 {
 		return usagef("--cat writes one file, and there are %d: name one", len(items))
 	}
+	return a.cat(p.read(ctx), items[0].Entry)
+}
+
+// cat writes a file of a tree to stdout.
+func (a *app) cat(read tree.Read, e tree.Entry) error {
 	to := io.Writer(a.Out) // shows what a terminal would act on
 	if !a.Out.TTY {
 		to = a.Out.Writer // the bytes as they are
 	}
-	r, err := tree.Open(p.read(ctx), items[0].Entry)
+	r, err := tree.Open(read, e)
 	if err == nil {
 		_, err = io.Copy(to, r)
 	}
@@ -204,17 +209,27 @@ func (a *app) fetchArtifacts(ctx context.Context, p *target, list *render.Artifa
 	if err != nil {
 		return err
 	}
-	laid, err := workspace.Lay(to, items, workspace.Laying{Force: force, Open: func(it tree.Item) (io.ReadCloser, error) {
-		r, err := tree.Open(p.read(ctx), it.Entry)
-		return io.NopCloser(r), err
-	}})
+	return a.lay(p.read(ctx), list.Run, items, to, force)
+}
+
+// lay writes files of trees below a directory, and says so.
+func (a *app) lay(read tree.Read, run protocol.RunID, items []tree.Item, to string, force bool) error {
+	laid, err := workspace.Lay(to, items, workspace.Laying{Force: force, Open: open(read)})
 	if err != nil {
 		return err
 	}
 	for _, s := range laid.Skipped {
 		a.Progress("left out %s", s)
 	}
-	return a.Say(render.NewFetched(list.Run, to, laid.Files, laid.Bytes, laid.Skipped), "%s, %s, in %s\n", protocol.Plural(laid.Files, "file"), render.Size(laid.Bytes), to)
+	return a.Say(render.NewFetched(run, to, laid.Files, laid.Bytes, laid.Skipped), "%s, %s, in %s\n", protocol.Plural(laid.Files, "file"), render.Size(laid.Bytes), to)
+}
+
+// open opens files of trees.
+func open(read tree.Read) func(tree.Item) (io.ReadCloser, error) {
+	return func(it tree.Item) (io.ReadCloser, error) {
+		r, err := tree.Open(read, it.Entry)
+		return io.NopCloser(r), err
+	}
 }
 
 // showArtifacts lists the files that steps keep, where there are any.

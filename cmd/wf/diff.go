@@ -7,15 +7,29 @@ import (
 )
 
 func newDiff(a *app) *cobra.Command {
-	return &cobra.Command{
-		Use:   "diff RUN RUN",
-		Short: "Compare two runs, step by step",
+	var files bool
+	cmd := &cobra.Command{
+		Use:   "diff RUN[:STEP] [RUN[:STEP]]",
+		Short: "Compare two runs, step by step, or the files of steps",
 		Long: `Compare two runs. Steps with the same CID are the same in everything and are skipped; the first step
-that differs comes with what differs in it. Exit 1 when something does.`,
+that differs comes with what differs in it. Exit 1 when something does.
+
+With --files the files of the workspace are compared, line by line: those that a step found with those that it left, or those
+that two steps left. Of a run without a step they are those of its beginning and its end.`,
 		Example: `  wf diff -2 -1
-  wf diff 7K3Q 7K3R -v`,
-		Args: takes(2, 2, "a run", "a second run"),
+  wf diff 7K3Q 7K3R -v
+  wf diff -1:coder#2 --files
+  wf diff -1:coder#1 -1:coder#2 --files`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if files {
+				return takes(1, 2, "a step")(cmd, args)
+			}
+			return takes(2, 2, "a run", "a second run")(cmd, args)
+		},
 		RunE: a.inTarget(func(ctx context.Context, p *target, args []string) error {
+			if files {
+				return a.filesDiff(ctx, p, args)
+			}
 			left, err := p.run(ctx, args[0])
 			if err != nil {
 				return err
@@ -31,4 +45,6 @@ that differs comes with what differs in it. Exit 1 when something does.`,
 			return err
 		}),
 	}
+	cmd.Flags().BoolVar(&files, "files", false, "compare the files of the workspace")
+	return cmd
 }

@@ -29,6 +29,7 @@ var (
 	errRunSuspended = &protocol.Error{Code: "run_suspended", Message: "the run is suspended", Hint: "wf resume goes on"}
 	errRunLimit     = &protocol.Error{Code: "limit_reached", Message: "the run reached a limit", Hint: "wf resume with a higher limit goes on"}
 	errDifference   = &protocol.Error{Code: "difference", Message: "the check found a difference", Hint: "the lines above name it"}
+	errConflicts    = &protocol.Error{Code: "conflicts", Message: "files were left alone", Hint: "--force replaces them, and keeps what it replaces"}
 	errRefused      = &protocol.Error{Code: "refused", Message: "nothing was done", Hint: "--yes does it without asking"}
 )
 
@@ -37,13 +38,13 @@ var (
 var exits = []help.ExitStatus{
 	{Status: 0, Meaning: "done; for a run only after its done event is durable"},
 	{Status: 1, Meaning: "the run failed, is suspended by an error or stalled, or the check found a difference", Codes: []string{
-		errRunFailed.Code, errRunCancelled.Code, errRunSuspended.Code, errDifference.Code, errRefused.Code,
+		errRunFailed.Code, errRunCancelled.Code, errRunSuspended.Code, errDifference.Code, errRefused.Code, errConflicts.Code,
 		protocol.ErrInvalidBlock.Code, protocol.ErrNotFound.Code, protocol.ErrHeadMoved.Code, protocol.ErrServeStopped.Code, protocol.ErrCausedTooDeep.Code,
 	}},
 	{Status: 2, Meaning: "wrong usage", Codes: []string{
 		protocol.ErrUsage.Code, protocol.ErrInputs.Code, protocol.ErrAnswer.Code, protocol.ErrMedia.Code, protocol.ErrUpgrade.Code, protocol.ErrUnknownRun.Code, protocol.ErrUnknownStep.Code, protocol.ErrMethod.Code, protocol.ErrNotRunning.Code, protocol.ErrRunDeleted.Code, protocol.ErrNotFinal.Code, protocol.ErrAmbiguous.Code,
 		protocol.ErrFutureCursor.Code, protocol.ErrBadCursor.Code, protocol.ErrNotWaiting.Code, protocol.ErrFinal.Code, protocol.ErrMisdirected.Code,
-		protocol.ErrInsecure.Code, daemon.ErrNone.Code, protocol.ErrMemory.Code, protocol.ErrRequestReused.Code, protocol.ErrUnknownArtifact.Code, protocol.ErrExists.Code, service.ErrNotBisectable.Code,
+		protocol.ErrInsecure.Code, daemon.ErrNone.Code, protocol.ErrMemory.Code, protocol.ErrRequestReused.Code, protocol.ErrUnknownArtifact.Code, protocol.ErrExists.Code, protocol.ErrRestoreOpen.Code, service.ErrNotBisectable.Code,
 	}},
 	{Status: 3, Meaning: "invalid workflow, config or version, nothing ran", Codes: []string{
 		protocol.ErrInvalid.Code, protocol.ErrSemantics.Code, protocol.ErrPrice.Code, config.ErrConfig.Code,

@@ -265,6 +265,13 @@ func TestEveryAnswerIsAsItIsDescribed(t *testing.T) {
 	c.holds("POST", "/v1/runs/"+string(danger)+"/answer", map[string]any{"choice": "allow", "shown": "of another call"}, 409, "Error")
 	c.holds("POST", "/v1/runs/"+string(danger)+"/answer", map[string]any{"choice": "allow", "shown": s.view(danger).Waiting[0].Shown}, 200, "Accepted")
 	s.awaitStatus(danger, protocol.Done)
+	c.holds("GET", "/v1/runs/"+string(danger)+"/looks?limit=1", nil, 200, "Looks")
+	c.holds("GET", "/v1/runs/"+string(danger)+"/looks", nil, 200, "Looks")
+	for _, query := range []string{"", "?before=true", "?limit=1"} {
+		c.holds("GET", "/v1/runs/"+string(danger)+"/steps/a%231/files"+query, nil, 200, "StepFiles")
+	}
+	c.holds("GET", "/v1/runs/"+string(danger)+"/steps/a%239/files", nil, 404, "Error")
+	c.holds("GET", "/v1/runs/"+string(danger)+"/steps/a%231/file?path=none", nil, 404, "Error")
 	slow := s.started(map[string]any{"workflow": "slow"})
 	s.awaitStatus(slow, protocol.Suspended)
 	c.holds("GET", "/v1/runs/"+string(slow), nil, 200, "Run")
@@ -367,12 +374,12 @@ func TestEveryAnswerIsAsItIsDescribed(t *testing.T) {
 
 	// Described, and served elsewhere or in states that are not made here.
 	elsewhere := map[string]bool{
-		"Runs.unread": true, "Accepted.warnings": true, "Run.leftovers": true, "Run.mend": true, "Run.mend.step": true, "Run.mend.after": true, "StepView.compactions": true, "StepView.corrections": true, "StepView.cut_off": true, "StepView.held": true, "StepView.child": true, "RunRow.agent": true, "RunInfo.parent.run": true, "RunInfo.parent.step": true,
+		"Looks.why": true, "Look.failed": true, "StepFile.why": true, "Runs.unread": true, "Accepted.warnings": true, "Run.leftovers": true, "Run.mend": true, "Run.mend.step": true, "Run.mend.after": true, "StepView.compactions": true, "StepView.corrections": true, "StepView.cut_off": true, "StepView.held": true, "StepView.child": true, "RunRow.agent": true, "RunInfo.parent.run": true, "RunInfo.parent.step": true,
 		"StepView.workspace.git_head": true, "StepView.workspace.dirty": true, "CostRow.goal": true, "Cache.compactions": true, "Cache.min_compacted": true, "Run.foreign": true, "RunRow.foreign": true, "Workflow.waits_for_trust": true,
 		"Task.failed": true, "MemoryItem.run": true, "MemoryItem.step": true, "Waiting.escalated": true, "Notification.reminder": true, "Notification.escalated": true, "Sink.to": true, "Sink.on": true, "Sink.workflows": true,
 	}
 	for _, schema := range []string{"Health", "Info", "Code", "Workflows", "Workflow", "Started", "Accepted", "Runs", "RunRow", "Run", "RunInfo", "StepView", "Waiting", "Choice", "Usage", "Timing", "Failure", "Messages", "Diff", "RunDiff", "Explanation", "Cache", "Verify", "Cost", "CostRow", "Error",
-		"TaskList", "Task", "MemoryScopes", "MemoryScope", "Memories", "MemoryItem", "OneMemory", "Recalled", "Remembered", "MemoriesChanged", "Reindexed", "Artifacts", "Artifact", "NotificationList", "Notification", "Sink", "NotificationsRetried", "Deletions", "Deletion"} {
+		"TaskList", "Task", "MemoryScopes", "MemoryScope", "Memories", "MemoryItem", "OneMemory", "Recalled", "Remembered", "MemoriesChanged", "Reindexed", "Artifacts", "Artifact", "Looks", "Look", "StepFiles", "StepFile", "NotificationList", "Notification", "Sink", "NotificationsRetried", "Deletions", "Deletion"} {
 		for _, p := range slices.Sorted(maps.Keys(c.schema(schema)["properties"].(map[string]any))) {
 			if name := schema + "." + p; !c.seen[name] && !elsewhere[name] {
 				t.Errorf("%s is described, and no answer has it", name)

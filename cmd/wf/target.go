@@ -34,7 +34,7 @@ type target struct {
 
 // everywhere are the commands that work at a target.
 var everywhere = map[string]bool{
-	"answer": true, "artifact": true, "backfill": true, "cache": true, "cancel": true, "chat": true, "cost": true, "diff": true, "explain": true, "export": true, "fork": true, "hook": true, "import": true, "log": true, "ls": true,
+	"answer": true, "artifact": true, "backfill": true, "blame": true, "cache": true, "cancel": true, "chat": true, "cost": true, "diff": true, "explain": true, "export": true, "files": true, "fork": true, "hook": true, "import": true, "log": true, "ls": true,
 	"memory": true, "messages": true, "replay": true, "resume": true, "rm": true, "run": true, "show": true, "task": true, "trace": true, "tui": true, "verify": true, "watch": true,
 }
 

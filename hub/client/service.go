@@ -216,6 +216,29 @@ func (s Service) Trace(ctx context.Context, run protocol.RunID, o api.TraceOptio
 	return s.API.download(ctx, withQuery(runPath(run, "trace"), given("prompts", yes(o.Prompts))), w)
 }
 
+// Looks are what a run recorded of the files of its workspace, in as many answers as that takes.
+func (s Service) Looks(ctx context.Context, run protocol.RunID) (*api.Looks, error) {
+	var all *api.Looks
+	after := ""
+	for {
+		path := withQuery(runPath(run, "looks"), given("after", after))
+		l, err := get[api.Looks](ctx, s.API, path)
+		if err != nil {
+			return nil, err
+		}
+		if err := sound(l.Run == run && (l.Next == "" || len(l.Looks) > 0 && l.Next != after), path); err != nil {
+			return nil, err
+		}
+		if all != nil {
+			l.Looks = append(all.Looks, l.Looks...)
+		}
+		all, after = l, l.Next
+		if all.Next = ""; after == "" {
+			return all, nil
+		}
+	}
+}
+
 // Verify has the server prove a run, which proves it to a caller that trusts the server.
 func (s Service) Verify(ctx context.Context, run protocol.RunID) (*protocol.Report, error) {
 	return get[protocol.Report](ctx, s.API, runPath(run, "verify"))

@@ -24,7 +24,7 @@ func (s *Server) kept(c *call) (read tree.Read, root protocol.Link, ok bool, err
 		return nil, root, false, err
 	}
 	root, err = protocol.ParseLink(*v.Artifacts)
-	return func(l protocol.Link) ([]byte, error) { return s.Feed.Block(c.Context(), l) }, root, true, err
+	return s.read(c), root, true, err
 }
 
 // artifacts lists the files that a step keeps, in the order of their tree.
@@ -53,7 +53,7 @@ func (s *Server) artifacts(c *call) (any, error) {
 		out.Artifacts, bytes = append(out.Artifacts, api.NewArtifact(c.step, it)), bytes+len(it.Path)
 	}
 	if !behind {
-		return nil, reply.Badf("after=%.100q: want the next of an earlier answer", part.After)
+		return nil, notNext(part.After)
 	}
 	return out, nil
 }
@@ -74,15 +74,20 @@ func (s *Server) artifact(c *call) (any, error) {
 			return nil, fmt.Errorf("artifacts of %s: %w", c.step, err)
 		}
 	}
+	return c.file(read, e, path)
+}
+
+// file sends a file of a tree of a step.
+func (c *call) file(read tree.Read, e tree.Entry, path string) (any, error) {
 	if e.Mode != tree.File && e.Mode != tree.Exec {
-		return nil, protocol.ErrUnknownArtifact.With("", "%s of run %s keeps no file %q", c.step, c.run, path)
+		return nil, protocol.ErrUnknownArtifact.With("", "%s of run %s has no file %q", c.step, c.run, path)
 	}
 	r, err := tree.Open(read, e)
 	if err == nil {
 		_, err = r.Read(make([]byte, 1)) // while the answer can still be an error
 	}
 	if err != nil && err != io.EOF {
-		return nil, fmt.Errorf("artifacts of %s: %q: %w", c.step, path, err)
+		return nil, fmt.Errorf("files of %s: %q: %w", c.step, path, err)
 	}
 	h := c.w.Header()
 	h.Set("Content-Type", MediaFile)

@@ -9,6 +9,7 @@ import (
 	"iter"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -27,8 +28,9 @@ type shop struct {
 
 	blocks map[protocol.Link][]byte // beside blockCID
 	keeps  *api.CID                 // the tree of the files of every step
-	moving bool                     // whether R may change without an event
-	takes  func(io.Reader) error    // imports archives; nil counts their bytes
+	looks  []api.Look
+	moving bool                  // whether R may change without an event
+	takes  func(io.Reader) error // imports archives; nil counts their bytes
 }
 
 func (s *shop) note(format string, args ...any) error {
@@ -66,6 +68,10 @@ func (s *shop) Graph(_ context.Context, r protocol.RunID) ([]byte, error) {
 }
 func (s *shop) Messages(_ context.Context, r protocol.RunID, step string) (*api.Messages, error) {
 	return &api.Messages{}, s.note("messages %s %s", r, step)
+}
+func (s *shop) Looks(_ context.Context, r protocol.RunID) (*api.Looks, error) {
+	l := api.Looks{Schema: "wf.looks/v1", Run: r, Recorded: true, Looks: slices.Clone(s.looks)}
+	return &l, s.note("looks %s", r)
 }
 func (s *shop) VisitDiff(_ context.Context, r protocol.RunID, step string) (*api.VisitDiff, error) {
 	return &api.VisitDiff{}, s.note("diff %s %s", r, step)

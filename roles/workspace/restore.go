@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,14 +21,25 @@ import (
 type Restoring struct {
 	// Open gives the content of a file, or the text of a link.
 	Open func(tree.Item) (io.ReadCloser, error)
-	// Keep takes a file or link that nothing has recorded, before Restore replaces it. Without it such paths are left alone.
+	// Keep takes a file or link that nothing has recorded, before Restore replaces it. Without it such paths are left alone, and
+	// so is one for which it returns a *LeaveError.
 	Keep func(path string, e tree.Entry, content io.Reader) error
+	// Dry changes nothing, and tells what would be done as things are now. Keep is called, and its error is why a path is left alone.
+	Dry bool
+	// Each is called behind each change with how many there were; nil for nothing.
+	Each func(done int)
 }
+
+// A LeaveError says why a file is left alone.
+type LeaveError struct{ Why string }
+
+func (e *LeaveError) Error() string { return e.Why }
 
 // Restored is what Restore has done. Paths are those of the trees.
 type Restored struct {
 	Changed   []string
 	Kept      []string   // of Changed: what nothing had recorded lay there, and Keep has it
+	Absent    []string   // of a dry one: what was recorded lies there no more
 	Conflicts []Conflict // left alone
 }
 
@@ -36,8 +48,9 @@ type Conflict struct{ Path, Why string }
 
 // How much is written before it is put in place.
 const (
-	restoreFiles = 512
-	restoreBytes = 64 << 20
+	restoreFiles = 8192
+	restoreBytes = 256 << 20
+	restoreDirs  = 128 // that are open
 )
 
 // Restore changes what lies below a directory by the changes that tree.Diff tells between what is recorded of it and what is
@@ -56,16 +69,19 @@ func Restore(ctx context.Context, dir string, changes []tree.Change, r Restoring
 		return out, fmt.Errorf("workspace: %w", err)
 	}
 	defer unix.Close(root)
-	x := &restorer{Restoring: r, ctx: ctx, root: root, out: &out}
+	x := &restorer{Restoring: r, ctx: ctx, root: root, out: &out, gone: map[string]bool{}}
 	defer x.drop()
-	for _, c := range changes {
+	for i, c := range changes {
 		if err := ctx.Err(); err != nil {
 			return out, err
 		}
 		if err := x.change(c); err != nil {
 			return out, fmt.Errorf("%s: %w", c.Path, err)
 		}
-		if len(x.ready) >= restoreFiles || x.bytes >= restoreBytes {
+		if r.Each != nil {
+			r.Each(i + 1)
+		}
+		if len(x.ready) >= restoreFiles || x.bytes >= restoreBytes || x.dirs >= restoreDirs {
 			if err := x.swapAll(); err != nil {
 				return out, err
 			}
@@ -81,6 +97,9 @@ type restorer struct {
 	out   *Restored
 	ready []placing
 	bytes int64
+	dirs  int             // that are open for ready
+	way   string          // of the last one of them
+	gone  map[string]bool // what a dry one would have moved away
 }
 
 // placing is a change whose file is written.
@@ -88,6 +107,7 @@ type placing struct {
 	tree.Change
 	dir  int // where it lies
 	name string
+	last bool // nothing behind it lies in that directory, as far as is known
 }
 
 func (x *restorer) conflict(path, format string, args ...any) error {
@@ -99,9 +119,17 @@ func (x *restorer) conflict(path, format string, args ...any) error {
 func (x *restorer) drop() {
 	for _, p := range x.ready {
 		_ = unix.Unlinkat(p.dir, fresh(p.name), 0)
-		unix.Close(p.dir)
+		x.leaveDir(p)
 	}
 	x.ready = nil
+}
+
+// leaveDir closes a directory behind the last file that was put in place in it.
+func (x *restorer) leaveDir(p placing) {
+	if p.last {
+		unix.Close(p.dir)
+		x.dirs--
+	}
 }
 
 // fresh is the name under which a file is written; nothing but what Restore wrote lies there. aside is the name from which
@@ -117,14 +145,29 @@ func (x *restorer) change(c tree.Change) error {
 		}
 	}
 	if c.Before.Mode == tree.Omitted || c.After.Mode == tree.Omitted {
-		return x.conflict(c.Path, "it was not recorded: %s", strings.TrimSpace(c.Before.Why+" "+c.After.Why))
+		if c.After.Mode == "" && x.absent(c.Path) {
+			return nil
+		}
+		return x.conflict(c.Path, "it was not recorded: %s", cmp.Or(c.Before.Why, c.After.Why))
 	}
 	if c.Before.Mode == tree.Dir || c.After.Mode == tree.Dir { // what comes before it is to be in place
 		if err := x.swapAll(); err != nil {
 			return err
 		}
 	}
+	if x.Dry {
+		return x.dry(c)
+	}
 	way, name := path.Split(c.Path)
+	shared := len(x.ready) > 0 && x.way == way && c.Before.Mode != tree.Dir && c.After.Mode != tree.Dir
+	if shared {
+		i := len(x.ready) - 1
+		ready, err := x.file(x.ready[i].dir, name, c)
+		if ready {
+			x.ready[i].last, x.ready[i+1].last = false, true
+		}
+		return err
+	}
 	dir, err := at.Walk(x.root, path.Join(".", way), unix.O_DIRECTORY)
 	if errors.Is(err, unix.ENOENT) && c.After.Mode == "" {
 		return nil
@@ -139,8 +182,75 @@ func (x *restorer) change(c tree.Change) error {
 	ready, err := x.file(dir, name, c)
 	if !ready {
 		unix.Close(dir)
+		return err
 	}
+	x.ready[len(x.ready)-1].last, x.way = true, way
+	x.dirs++
 	return err
+}
+
+// absent reports whether nothing lies at a path.
+func (x *restorer) absent(p string) bool {
+	way, name := path.Split(p)
+	dir, err := at.Walk(x.root, path.Join(".", way), unix.O_DIRECTORY)
+	if err == nil {
+		_, err = at.Stat(dir, name)
+		unix.Close(dir)
+	}
+	return errors.Is(err, unix.ENOENT)
+}
+
+// dry tells what would become of a path.
+func (x *restorer) dry(c tree.Change) error {
+	way, name := path.Split(c.Path)
+	now := tree.Entry{}
+	dir, err := at.Walk(x.root, path.Join(".", way), unix.O_DIRECTORY)
+	if err == nil {
+		defer unix.Close(dir)
+		if now, _, err = x.look(dir, name); err != nil {
+			return err
+		}
+	} else if !errors.Is(err, unix.ENOENT) && !x.goes(path.Dir(c.Path)) {
+		return x.conflict(c.Path, "its directory is not there: %v", err)
+	}
+	if x.gone[c.Path] {
+		now = tree.Entry{}
+	} else if now.Mode == "" && c.Before.Mode != "" && c.Before.Mode != tree.Dir {
+		x.out.Absent = append(x.out.Absent, c.Path)
+	}
+	switch {
+	case c.After.Mode == tree.Dir && now.Mode == tree.Dir, c.Before.Mode == tree.Dir && now.Mode == "", equal(now, c.After):
+		return nil
+	case c.After.Mode == tree.Dir && now.Mode != "":
+		return x.conflict(c.Path, "something else than a directory lies there")
+	case c.After.Mode == tree.Dir, c.Before.Mode == tree.Dir && now.Mode == tree.Dir:
+	case now.Mode == tree.Dir:
+		return x.conflict(c.Path, "a directory lies there")
+	case !equal(now, c.Before) && (x.Keep == nil || now.Mode == tree.Omitted):
+		return x.conflict(c.Path, "%s", unknown(now))
+	case !equal(now, c.Before) && now.Mode != "":
+		err := x.keep(dir, name, c.Path, now)
+		if leave, ok := errors.AsType[*LeaveError](err); ok {
+			return x.conflict(c.Path, "%s", leave.Why)
+		}
+		if err != nil {
+			return err
+		}
+		x.out.Kept = append(x.out.Kept, c.Path)
+	}
+	x.gone[c.Path] = c.After.Mode == ""
+	x.out.Changed = append(x.out.Changed, c.Path)
+	return nil
+}
+
+// goes reports whether a path, or one on the way to it, would have been moved away.
+func (x *restorer) goes(p string) bool {
+	for ; p != "." && p != "/"; p = path.Dir(p) {
+		if x.gone[p] {
+			return true
+		}
+	}
+	return false
 }
 
 // directory makes a directory, or removes one in which nothing is.
@@ -194,7 +304,7 @@ func (x *restorer) file(dir int, name string, c tree.Change) (ready bool, err er
 	if err := x.write(dir, name, c, perm); err != nil {
 		return false, err
 	}
-	x.ready = append(x.ready, placing{c, dir, name})
+	x.ready = append(x.ready, placing{Change: c, dir: dir, name: name})
 	x.bytes += c.After.Size
 	return true, nil
 }
@@ -316,7 +426,7 @@ func (x *restorer) swapAll() error {
 	x.ready, x.bytes = nil, 0
 	for i, p := range ready {
 		err := x.swap(p)
-		unix.Close(p.dir)
+		x.leaveDir(p)
 		if err != nil {
 			x.ready = ready[i+1:]
 			return fmt.Errorf("%s: %w", p.Path, err)
@@ -362,6 +472,9 @@ func (x *restorer) settle(dir int, name string, c tree.Change) error {
 	if !known {
 		if err := x.keep(dir, aside(name), c.Path, was); err != nil {
 			_, back := x.putBack(dir, name, c)
+			if leave, ok := errors.AsType[*LeaveError](err); ok {
+				return errors.Join(back, x.conflict(c.Path, "%s", leave.Why))
+			}
 			return errors.Join(err, back)
 		}
 		x.out.Kept = append(x.out.Kept, c.Path)

@@ -129,9 +129,10 @@ func word(s *string) string {
 }
 
 func counts(unified string) (plus, minus int) {
+	within := false // behind the names, which begin like lines that differ
 	for l := range strings.Lines(unified) {
-		switch {
-		case strings.HasPrefix(l, "+++"), strings.HasPrefix(l, "---"):
+		switch within = within || strings.HasPrefix(l, "@@"); {
+		case !within:
 		case strings.HasPrefix(l, "+"):
 			plus++
 		case strings.HasPrefix(l, "-"):

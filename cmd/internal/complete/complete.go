@@ -138,7 +138,7 @@ func (s *Source) offerFlag(name string) cobra.CompletionFunc {
 			return s.offeredRoles(args[0], "", "="), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 		case name == "scope" && cmd.HasParent() && cmd.Parent().Name() == "memory":
 			return s.Scopes(cmd.Context()), cobra.ShellCompDirectiveNoFileComp
-		case name == "run" && cmd.Name() == "ls":
+		case name == "run" && (cmd.Name() == "ls" || cmd.Name() == "blame"):
 			return s.offeredRuns(cmd.Context(), ""), cobra.ShellCompDirectiveNoFileComp
 		case name == "example":
 			return s.Examples, cobra.ShellCompDirectiveNoFileComp

@@ -51,7 +51,7 @@ var described = map[string]any{
 	"ParentRun": protocol.ParentRun{}, "Queue": relay.Queue{}, "Queued": relay.Queued{}, "ResumeRequest": api.Resume{}, "Trigger": protocol.Trigger{}, "Role": protocol.RoleEntered{},
 	"RowUsage": api.RowUsage{}, "NotificationList": api.NotificationList{}, "Notification": api.Notification{}, "Sink": api.Sink{}, "RetryNotificationsRequest": api.RetryNotifications{}, "NotificationsRetried": api.NotificationsRetried{},
 	"Deletions": api.Deletions{}, "Deletion": api.Deletion{}, "Stdin": protocol.Stdin{}, "Deleted": api.Deleted{}, "CleanupFailed": protocol.CleanupFailed{}, "Holder": api.Holder{}, "CausedBy": protocol.CausedBy{}, "QueuePlace": api.QueuePlace{}, "Run": api.Run{}, "RunDiff": api.Diff{}, "RunInfo": api.RunInfo{}, "RunRow": api.Row{}, "Runs": api.Page{},
-	"Seam": api.Seam{}, "StartRequest": api.Start{}, "Started": api.Started{}, "Step": api.RunStep{Step: &api.Step{}}, "StepDiff": api.StepDiff{},
+	"Look": api.Look{}, "Looks": api.Looks{}, "StepFile": api.StepFile{}, "StepFiles": api.StepFiles{}, "Seam": api.Seam{}, "StartRequest": api.Start{}, "Started": api.Started{}, "Step": api.RunStep{Step: &api.Step{}}, "StepDiff": api.StepDiff{},
 	"StepView": api.Step{}, "Term": api.Term{}, "Timing": api.Timing{}, "Tried": api.Tried{}, "Usage": protocol.UsageSum{}, "Verify": protocol.Report{},
 	"Waiting": api.Waiting{}, "WayTaken": protocol.WayTaken{}, "Why": protocol.Error{}, "Workflow": api.Workflow{}, "Workflows": server.Workflows{},
 }

@@ -394,6 +394,31 @@ export interface LoginRequest {
   code: string; // Of an address that wf printed, once.
 }
 
+/** What the workspace held once. */
+export interface Look {
+  seq: number; // Of its event.
+  time: Time;
+  step: string; // "" at the start of the run.
+  attempt: number; // From 1; 0 at the start of the run.
+  phase: string; // Start, before, call or after.
+  call?: string; // The tool call that had ended.
+  tool?: string; // Of the call.
+  tree?: string; // Its CID.
+  failed?: string; // Why there is none.
+  by: Array<string>; // Which visits, and "outside", may have changed what differs from the look before.
+}
+
+/** What a run recorded of the files of its workspace: wf.looks/v1. */
+export interface Looks {
+  schema: "wf.looks/v1";
+  run: string;
+  workspace: string;
+  recorded: boolean;
+  why?: string; // They are not.
+  looks: Array<Look>; // In order.
+  next?: string; // Give it as after to read on; left out at the end.
+}
+
 /** What a memory holds: wf.memories/v1. */
 export interface Memories {
   items: Array<MemoryItem>;
@@ -923,6 +948,28 @@ export interface StepDiff {
   right: CID | null;
   changed: Array<string>; // What differs, in words.
   unified?: string; // Unified diff of the texts.
+}
+
+/** A file of a tree, or one that was removed. */
+export interface StepFile {
+  path: string;
+  mode: string; // File, exec, link or omitted.
+  size: number; // Bytes.
+  cid?: string; // Of its content.
+  why?: string; // It was omitted: name, special, size, secret, unstable or denied.
+  change?: string; // Added, changed or removed.
+  by?: Array<string>; // Which visits did that, in order: coder#1, outside, or one of several.
+}
+
+/** The files that a step left, or found: wf.files/v1. */
+export interface StepFiles {
+  schema: "wf.files/v1";
+  run: string;
+  step: string; // "" for the whole run.
+  phase: string; // Of the look that has them: start, before, call or after.
+  tree: CID;
+  files: Array<StepFile>;
+  next?: string; // Give it as after to read on; left out at the end.
 }
 
 /** One visit of a role. */
