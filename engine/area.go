@@ -12,6 +12,7 @@ import (
 
 	"wf/cas"
 	"wf/protocol"
+	"wf/protocol/tree"
 	"wf/roles/workspace"
 )
 
@@ -32,6 +33,8 @@ type area struct {
 	keeper  protocol.RunID // whose head kept keeps what was seen
 	kept    protocol.Link
 	written protocol.Link // kept, as it was in SeenFiles
+
+	rules map[protocol.Link]map[string][]byte // files of rules, by the first tree of a run
 
 	mu     sync.Mutex
 	inside map[*stay]bool // attempts that act
@@ -65,7 +68,7 @@ func (e *Engine) enterArea(dir string, secrets map[string]string, maxSize int64)
 		a.users++
 		return a
 	}
-	a := &area{key: key, busy: make(chan struct{}, 1), inside: map[*stay]bool{}, users: 1}
+	a := &area{key: key, busy: make(chan struct{}, 1), inside: map[*stay]bool{}, rules: map[protocol.Link]map[string][]byte{}, users: 1}
 	a.load(e.Seen)
 	all.list = append(all.list, a)
 	for i := 0; len(all.list) > maxAreas && i < len(all.list); {
@@ -116,6 +119,30 @@ func (a *area) save(to SeenFiles) error {
 	}
 	return err
 }
+
+// rulesOf are the files of rules that a tree has, by their paths: chats are driven anew for each answer.
+func (a *area) rulesOf(first protocol.Link, read tree.Read) (map[string][]byte, error) {
+	a.mu.Lock()
+	in, ok := a.rules[first]
+	a.mu.Unlock()
+	if ok {
+		return in, nil
+	}
+	in, err := rulesIn(read, first)
+	if err != nil {
+		return nil, err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.rules) >= maxRules {
+		clear(a.rules)
+	}
+	a.rules[first] = in
+	return in, nil
+}
+
+// maxRules bounds the trees whose files of rules are kept.
+const maxRules = 16
 
 // forget is for when it is not known whether the store has what was seen.
 func (a *area) forget() {

@@ -30,6 +30,9 @@ type tracker struct {
 
 	choose func() (tree.Chooser, error)
 
+	entering sync.Mutex
+	enter    func(context.Context) error // what is left to do before the first tree of a drive; nil when it is done
+
 	mu   sync.Mutex
 	next *shot // what is taken next
 }
@@ -86,9 +89,9 @@ func (d *driver) tracking(ctx context.Context) ([]cas.Draft, error) {
 			return nil, fmt.Errorf("the files of the workspace cannot be recorded: %w", err)
 		}
 	}
-	t.area = d.e.enterArea(t.pic.dir, secrets, size)
 	d.tracker = t
 	if said == nil {
+		t.area = d.e.enterArea(t.pic.dir, secrets, size)
 		first, err := t.first(ctx, spec)
 		if ctx.Err() != nil {
 			d.tracker = nil
@@ -104,16 +107,34 @@ func (d *driver) tracking(ctx context.Context) ([]cas.Draft, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the first tree of the run: %w", err)
 	}
-	// Where the first tree was dropped the rules are those that are there.
-	read := d.e.reader(ctx)
-	in, err := rulesIn(tree.Read(read), first)
+	t.enter = func(ctx context.Context) error {
+		if t.area == nil {
+			t.area = d.e.enterArea(t.pic.dir, secrets, size)
+		}
+		in, err := t.area.rulesOf(first, tree.Read(d.e.reader(ctx)))
+		switch {
+		case err == nil:
+			return t.rules(spec, func(path string) ([]byte, error) { return in[path], nil })
+		case errors.Is(err, protocol.ErrNotFound): // it was dropped: the rules are those that are there
+			return t.rules(spec, workspace.RulesOf(t.pic.dir))
+		}
+		return err
+	}
+	return nil, nil
+}
+
+// entered prepares for the first tree of a drive: most drives of a run that waits take none.
+func (t *tracker) entered(ctx context.Context) error {
+	t.entering.Lock()
+	defer t.entering.Unlock()
+	if t.enter == nil {
+		return nil
+	}
+	err := t.enter(ctx)
 	if err == nil {
-		return nil, t.rules(spec, func(path string) ([]byte, error) { return in[path], nil })
+		t.enter = nil
 	}
-	if errors.Is(err, protocol.ErrNotFound) {
-		return nil, t.rules(spec, workspace.RulesOf(t.pic.dir))
-	}
-	return nil, err
+	return err
 }
 
 // shareFiles has a fork keep the files that its base has.
@@ -127,7 +148,7 @@ func (e *Engine) shareFiles(ctx context.Context, base, fork protocol.RunID) erro
 
 // untrack is called at the end of a drive, when no attempt acts any more.
 func (d *driver) untrack() {
-	if d.tracker != nil {
+	if d.tracker != nil && d.tracker.area != nil {
 		d.e.leaveArea(d.tracker.area)
 	}
 }
@@ -318,6 +339,11 @@ func (t *tracker) shoot(ctx context.Context, s *shot) {
 		if t.pic.taking.Choose, err = t.choose(); err == nil {
 			err = t.area.take(ctx, t.e, &t.pic)
 		}
+		if errors.Is(err, protocol.ErrHeadMoved) { // an archive brought files of the run, or they were restored
+			if err = t.resume(ctx); err == nil {
+				err = t.area.take(ctx, t.e, &t.pic)
+			}
+		}
 		s.tree, s.old = t.pic.last, t.pic.last == before
 		return err
 	})
@@ -340,6 +366,9 @@ func (d *driver) recorded(ctx context.Context, turn *protocol.Turn, emit roles.E
 	t := d.tracker
 	if t == nil || emit == nil || !d.e.mayWrite(&turn.Role, "") {
 		return nil, nil
+	}
+	if err := t.entered(ctx); err != nil {
+		return nil, fmt.Errorf("record the files of the workspace: %w", err)
 	}
 	r := &recording{t: t, turn: turn, stay: t.area.begin(t.run, turn.Step.String())}
 	x, old := r.look(ctx, protocol.FilesBefore)
