@@ -228,7 +228,7 @@ func (s *Span) marks(read tree.Read, before bool) (map[string]mark, error) {
 			if err != nil {
 				return nil, err
 			}
-			marks[c.Path] = mark{How(c), []string{ByWhom(s.Found().By)}, c.Before}
+			marks[c.Path] = mark{How(c), []string{OneOf(s.Found().By)}, c.Before}
 		}
 	}
 	if before || len(s.Shots) == 1 {
@@ -248,8 +248,8 @@ func (s *Span) marks(read tree.Read, before bool) (map[string]mark, error) {
 				return nil, err
 			}
 			if m, ok := marks[c.Path]; ok {
-				if whose := ByWhom(s.Shots[i].By); !slices.Contains(m.by, whose) {
-					m.by = append(m.by, whose)
+				if by := OneOf(s.Shots[i].By); !slices.Contains(m.by, by) {
+					m.by = append(m.by, by)
 				}
 				marks[c.Path] = m
 			}
@@ -288,8 +288,8 @@ func Changes(read tree.Read, before, after protocol.Link) func(func(tree.Change,
 	}
 }
 
-// ByWhom are the visits of Look.By as they are told: the one, or one of several.
-func ByWhom(by []string) string {
+// OneOf is Look.By in words: the only one, or one of several.
+func OneOf(by []string) string {
 	if len(by) <= 1 {
 		return strings.Join(by, "")
 	}

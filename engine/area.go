@@ -34,11 +34,10 @@ type area struct {
 	kept    protocol.Link
 	written protocol.Link // kept, as it was in SeenFiles
 
-	rules map[protocol.Link]map[string][]byte // files of rules, by the first tree of a run
+	users int // drivers
 
-	mu     sync.Mutex
-	inside map[*stay]bool // attempts that act
-	users  int            // drivers
+	mu    sync.Mutex
+	rules map[protocol.Link]map[string][]byte // files of rules, by the first tree of a run
 }
 
 // areas are those of an engine.
@@ -68,7 +67,7 @@ func (e *Engine) enterArea(dir string, secrets map[string]string, maxSize int64)
 		a.users++
 		return a
 	}
-	a := &area{key: key, busy: make(chan struct{}, 1), inside: map[*stay]bool{}, rules: map[protocol.Link]map[string][]byte{}, users: 1}
+	a := &area{key: key, busy: make(chan struct{}, 1), rules: map[protocol.Link]map[string][]byte{}, users: 1}
 	a.load(e.Seen)
 	all.list = append(all.list, a)
 	for i := 0; len(all.list) > maxAreas && i < len(all.list); {
@@ -207,44 +206,4 @@ func (a *area) take(ctx context.Context, e *Engine, p *picture) (err error) {
 	}
 	a.keeper, a.kept = p.run, p.head
 	return nil
-}
-
-// A stay is an attempt that acts in an area.
-type stay struct {
-	run  protocol.RunID
-	step string
-	met  map[*stay]bool
-}
-
-// begin has an attempt act in the area.
-func (a *area) begin(run protocol.RunID, step string) *stay {
-	s := &stay{run, step, map[*stay]bool{}}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for other := range a.inside {
-		s.met[other], other.met[s] = true, true
-	}
-	a.inside[s] = true
-	return s
-}
-
-// met are the attempts that have acted beside one so far.
-func (a *area) met(s *stay) (steps []string) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for other := range s.met {
-		name := other.step
-		if other.run != s.run {
-			name = string(other.run) + ":" + other.step
-		}
-		steps = append(steps, name)
-	}
-	slices.Sort(steps)
-	return slices.Compact(steps)
-}
-
-func (a *area) end(s *stay) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	delete(a.inside, s)
 }

@@ -70,10 +70,11 @@ type Engine struct {
 	// Scratch is where visits whose results are reused have copies of their files; "" is a directory of the user's cache.
 	Scratch string
 
-	lib    library
-	areas  areas
-	pasts  pasts
-	places places
+	lib   library
+	areas areas
+	pasts pasts
+	stays stays
+	sweep sync.Once // of Scratch
 
 	unknownOrigin sync.Once // Foreign has warned
 }

@@ -30,8 +30,8 @@ type memoizing struct {
 	by    roles.Performer
 	emit  roles.Emit
 	turn  protocol.Turn
-	rules string    // format and semantics of its run
-	here  *presence // in the workspace, where it is performed there
+	rules string // format and semantics of its run
+	here  *stay  // in the workspace
 
 	parts   []protocol.MemoPart
 	key     string
@@ -40,7 +40,7 @@ type memoizing struct {
 }
 
 // reuse carries out a visit of a role that reuses results.
-func (d *driver) reuse(ctx context.Context, x *assignment, here *presence, emit roles.Emit) (protocol.Conclusion, error) {
+func (d *driver) reuse(ctx context.Context, x *assignment, here *stay, emit roles.Emit) (protocol.Conclusion, error) {
 	m := &memoizing{e: d.e, ctx: ctx, by: x.by, emit: emit, turn: x.turn, rules: x.rules, here: here}
 	if !x.turn.Role.Caching.Whole {
 		m.turn.Confined = true

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/ipfs/go-cid"
 
@@ -190,66 +189,6 @@ func choosesPath(globs tree.Globs, path string) bool {
 // leadsOut reports whether a link that lies at a path of the workspace leads out of it.
 func leadsOut(path, text string) bool {
 	return filepath.IsAbs(text) || !filepath.IsLocal(filepath.Join(filepath.Dir(path), text))
-}
-
-// places are the workspaces in which visits act, to tell whether one was alone.
-type places struct {
-	mu    sync.Mutex
-	at    map[string]*visitors
-	sweep sync.Once
-}
-
-type visitors struct{ now, all int }
-
-// presence is a visit that acts in a workspace. All methods of nil do nothing.
-type presence struct {
-	in     *places
-	dir    string
-	before int // how many had come when it did
-	alone  bool
-}
-
-func (p *places) enter(dir string) *presence {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.at == nil {
-		p.at = map[string]*visitors{}
-	}
-	v := p.at[dir]
-	if v == nil {
-		v = &visitors{}
-		p.at[dir] = v
-	}
-	v.now++
-	v.all++
-	return &presence{p, dir, v.all, v.now == 1}
-}
-
-func (v *presence) leave() {
-	if v == nil {
-		return
-	}
-	v.in.mu.Lock()
-	defer v.in.mu.Unlock()
-	at := v.in.at[v.dir]
-	if at.now--; at.now == 0 {
-		delete(v.in.at, v.dir)
-	}
-}
-
-// overlapped reports whether another visit of this process acted there meanwhile.
-func (v *presence) overlapped() bool {
-	v.in.mu.Lock()
-	defer v.in.mu.Unlock()
-	return !v.alone || v.in.at[v.dir].all != v.before
-}
-
-// acts notes that a visit acts in its workspace. One that works in a copy of its own does not, until it changes files.
-func (e *Engine) acts(turn *protocol.Turn) *presence {
-	if c := turn.Role.Caching; !turn.Role.Action.ActsOnFiles() || turn.Workspace == "" || c != nil && !c.Whole {
-		return nil
-	}
-	return e.places.enter(turn.Workspace)
 }
 
 // scratchRoot is where visits have copies of their files.

@@ -39,7 +39,7 @@ func (e *Engine) scratchDir() (dir string, drop func(), err error) {
 	if err != nil {
 		return "", nil, err
 	}
-	e.places.sweep.Do(func() { roles.SweepScratch(root) })
+	e.sweep.Do(func() { roles.SweepScratch(root) })
 	return roles.Scratch(root)
 }
 
@@ -87,7 +87,7 @@ func (m *memoizing) performIn(s *roles.Spot, keep bool) (c protocol.Conclusion, 
 	switch {
 	case !keep:
 		return c, nil
-	case why == "" && whole && m.here.overlapped():
+	case why == "" && whole && m.here.metOthers():
 		why = "another visit acted in the workspace meanwhile"
 	}
 	if why != "" {

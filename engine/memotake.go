@@ -183,10 +183,6 @@ func (m *memoizing) restore(changes []tree.Change, open func(tree.Item) (io.Read
 	if len(changes) == 0 {
 		return "", nil
 	}
-	if m.here == nil {
-		here := m.e.places.enter(m.turn.Workspace)
-		defer here.leave()
-	}
 	out, err := workspace.Restore(m.ctx, m.turn.Workspace, withDirectories(changes), workspace.Restoring{Open: open})
 	if err != nil {
 		return "", err

@@ -357,20 +357,20 @@ func (t *tracker) shoot(ctx context.Context, s *shot) {
 type recording struct {
 	t     *tracker
 	turn  *protocol.Turn
-	stay  *stay
+	here  *stay
 	calls sync.Map // tools by call
 }
 
 // record begins to record an attempt that may write. What was there before is durable, before the attempt changes anything.
-func (d *driver) recorded(ctx context.Context, turn *protocol.Turn, emit roles.Emit) (*recording, error) {
+func (d *driver) recorded(ctx context.Context, turn *protocol.Turn, here *stay, emit roles.Emit) (*recording, error) {
 	t := d.tracker
-	if t == nil || emit == nil || !d.e.mayWrite(&turn.Role, "") {
+	if t == nil || here == nil {
 		return nil, nil
 	}
 	if err := t.entered(ctx); err != nil {
 		return nil, fmt.Errorf("record the files of the workspace: %w", err)
 	}
-	r := &recording{t: t, turn: turn, stay: t.area.begin(t.run, turn.Step.String())}
+	r := &recording{t: t, turn: turn, here: here}
 	x, old := r.look(ctx, protocol.FilesBefore)
 	err := ctx.Err()
 	if old {
@@ -378,9 +378,6 @@ func (d *driver) recorded(ctx context.Context, turn *protocol.Turn, emit roles.E
 	}
 	if err == nil {
 		err = emit(ctx, x)
-	}
-	if err != nil {
-		r.end()
 	}
 	return r, err
 }
@@ -433,13 +430,8 @@ func (r *recording) after(ctx context.Context) *protocol.FilesAt {
 	if ctx.Err() != nil {
 		return nil
 	}
-	x.Overlaps = r.t.area.met(r.stay)
-	return &x
-}
-
-// end is called when the attempt acts no more.
-func (r *recording) end() {
-	if r != nil {
-		r.t.area.end(r.stay)
+	if x.Overlaps, x.OverlapsCount = r.here.overlaps(); x.OverlapsCount == len(x.Overlaps) {
+		x.OverlapsCount = 0
 	}
+	return &x
 }

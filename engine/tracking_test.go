@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -208,6 +209,36 @@ edges:
 	if got := b.changed(trees[0], trees[len(trees)-1]); len(got) != 6 {
 		t.Errorf("%q differ", got)
 	}
+}
+
+// Visits of runs that record a workspace apart from each other, and one that records nothing, are named all the same; and what
+// recording names is why no result is kept.
+func TestC02VisitsOfOtherRunsAreNamed(t *testing.T) {
+	m := newMemos(t)
+	waits := `while [ $(ls in.* | wc -l) -lt 3 ]; do sleep 0.01; done`
+	yaml := "wf: 1\nworkspace: {track: %t, max_size: %s}\nroles:\n  a: {run: 'touch in.%s; " + waits + "', timeout: 1m%s}\n"
+	var ids []protocol.RunID
+	for _, text := range []string{fmt.Sprintf(yaml, true, "1MB", "a", ""), fmt.Sprintf(yaml, true, "2MB", "b", ", cache: true"), fmt.Sprintf(yaml, false, "3MB", "c", "")} {
+		ids = append(ids, m.start(text, ""))
+	}
+	var all sync.WaitGroup
+	for _, id := range ids {
+		all.Go(func() {
+			if _, err := m.e.Drive(t.Context(), id, engine.DriveOptions{}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	for i, id := range ids[:2] {
+		others := []string{string(ids[1-i]) + ":a#1", string(ids[2]) + ":a#1"}
+		slices.Sort(others)
+		lines, _ := m.looks(id)
+		if want := "a#1 1 after" + strings.Join(others, "+"); !slices.Contains(lines, want) {
+			t.Errorf("%q is not among %q", want, lines)
+		}
+	}
+	want(t, "the one with cache", how(m.view(ids[1])), "none; not stored: another visit acted in the workspace meanwhile")
 }
 
 // A tree is kept with its run, shared with its forks, and goes with the last of them.

@@ -188,24 +188,21 @@ func (d *driver) carryOut(ctx context.Context, x *assignment, emit roles.Emit) (
 		end.err = err
 		return end
 	}
-	var files *recording // of the workspace itself
-	if x.own == nil {
-		if files, err = d.recorded(ctx, turn, emit); err != nil {
-			end.err = err
-			return end
-		}
+	here := d.e.acts(x)
+	defer here.leave()
+	files, err := d.recorded(ctx, turn, here, emit)
+	if err != nil {
+		end.err = err
+		return end
 	}
-	defer files.end()
 	whole := ctx
 	ctx, clock := limited(ctx, time.Duration(turn.Role.Timeout)*time.Microsecond, d.e.now)
 	defer clock.stop()
-	here := d.e.acts(turn)
 	if turn.Role.Caching != nil {
 		end.conclusion, end.err = d.reuse(ctx, x, here, clock.watch(files.watch(emit)))
 	} else {
 		end.conclusion, end.err = x.by.Perform(ctx, *turn, clock.watch(files.watch(emit)))
 	}
-	here.leave()
 	end.held += clock.heldFor()
 	end.timedOut = end.err != nil && errors.Is(context.Cause(ctx), errTimeout)
 	if end.err == nil && turn.Role.Action.ActsOnFiles() && x.own == nil {

@@ -42,8 +42,10 @@ type FilesAt struct {
 	Call    string `cbor:"call,omitempty" json:"call,omitempty"` // of FilesCall: the tool call that has ended
 	Why     string `cbor:"why,omitempty" json:"why,omitempty"`   // there is no Tree
 	// Overlaps are the visits that acted in the workspace at the same time, as far as this process knows; those of other
-	// runs with their run. Any of them may have changed what differs.
+	// runs with their run. Any of them may have changed what differs. Of more than 100 they are the first that it met.
 	Overlaps []string `cbor:"overlaps,omitempty" json:"overlaps,omitempty"`
+	// OverlapsCount is how many there were, where Overlaps does not name all.
+	OverlapsCount int `cbor:"overlaps_count,omitempty" json:"overlaps_count,omitempty"`
 }
 
 // When a tree was taken.

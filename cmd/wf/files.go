@@ -154,11 +154,11 @@ func (a *app) filesDiff(ctx context.Context, p *target, args []string) error {
 		if err != nil {
 			return err
 		}
-		whose := map[string][]string{}
+		known := map[string][]string{}
 		for _, f := range list.Files {
-			whose[f.Path] = f.By
+			known[f.Path] = f.By
 		}
-		by = func(path string) []string { return whose[path] }
+		by = func(path string) []string { return known[path] }
 	} else {
 		right = spans[1].Left()
 	}

@@ -2,6 +2,7 @@ package query
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -119,7 +120,9 @@ func (w *looker) look(x *protocol.Entry, step string, d protocol.FilesAt) {
 			l := &w.out.Looks[i]
 			by := slices.DeleteFunc(append(slices.Clone(l.By), d.Overlaps...), func(s string) bool { return s == "" })
 			slices.SortFunc(by, strings.Compare)
-			l.By = slices.Compact(by)
+			if l.By = slices.Compact(by); d.OverlapsCount > len(d.Overlaps) {
+				l.By = append(l.By, fmt.Sprintf("%d others", d.OverlapsCount-len(d.Overlaps)))
+			}
 		}
 	}
 }

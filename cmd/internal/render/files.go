@@ -137,14 +137,14 @@ func (p *Printer) ShowRestored(v *api.FilesRestored, dryRun bool) error {
 
 // ShowBlame writes lines with where they came from.
 func (p *Printer) ShowBlame(b *api.Blame) error {
-	whose := make([]string, len(b.Lines))
+	by := make([]string, len(b.Lines))
 	width := 0
 	for i, l := range b.Lines {
-		whose[i] = OneLine(Visible(strings.TrimSpace(api.ByWhom(l.By)+" "+l.Tool)), 40)
-		width = max(width, len([]rune(whose[i])))
+		by[i] = OneLine(Visible(strings.TrimSpace(api.OneOf(l.By)+" "+l.Tool)), 40)
+		width = max(width, len([]rune(by[i])))
 	}
 	for i, l := range b.Lines {
-		if _, err := fmt.Fprintf(p.Out, "%s%s  %5d  %s\n", p.Out.Dim(whose[i]), strings.Repeat(" ", width-len([]rune(whose[i]))), l.Line, Visible(l.Text)); err != nil {
+		if _, err := fmt.Fprintf(p.Out, "%s%s  %5d  %s\n", p.Out.Dim(by[i]), strings.Repeat(" ", width-len([]rune(by[i]))), l.Line, Visible(l.Text)); err != nil {
 			return err
 		}
 	}
