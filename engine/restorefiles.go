@@ -310,7 +310,7 @@ func (x *restoring) look(ctx context.Context, s *rules.State) (workspace.Restore
 		if err := x.keep.hold(); err != nil {
 			return workspace.Restored{}, err
 		}
-		r.Keep = x.store(s)
+		r.Keep, r.KeepMax = x.store(s), mostKept(s)
 	}
 	out, err := workspace.Restore(ctx, x.rec.Workspace, x.changes, r)
 	if err != nil || !x.rec.Force || len(out.Changed) == 0 {
@@ -331,14 +331,19 @@ func (x *restoring) look(ctx context.Context, s *rules.State) (workspace.Restore
 	return out, err
 }
 
+// mostKept is the length of the longest file that is recorded.
+func mostKept(s *rules.State) int64 {
+	if w := s.Program().Workflow.Workspace; w != nil {
+		return cmp.Or(w.MaxSize, protocol.TrackSize)
+	}
+	return protocol.TrackSize
+}
+
 // store stores what lies at a path and nothing has recorded, but not where it holds a secret: then it is left alone.
 func (x *restoring) store(s *rules.State) func(string, tree.Entry, io.Reader) error {
 	prog := s.Program()
 	secrets := roles.Secrets(os.Environ(), declaredSecrets(prog))
-	most := int64(protocol.TrackSize)
-	if w := prog.Workflow.Workspace; w != nil {
-		most = cmp.Or(w.MaxSize, most)
-	}
+	most := mostKept(s)
 	return func(path string, is tree.Entry, content io.Reader) error {
 		if is.Size > most {
 			return &workspace.LeaveError{Why: fmt.Sprintf("it was changed since it was recorded, and has more than the %d bytes that are kept", most)}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -19,7 +20,6 @@ import (
 	"wf/cas"
 	"wf/engine"
 	"wf/protocol"
-	"wf/roles/workspace"
 )
 
 // restores restores the files of a run.
@@ -266,11 +266,7 @@ func TestC03AKilledRestoringGoesOnOrBack(t *testing.T) {
 		b := &bench{t: t, dir: dir}
 		b.open()
 		run, to := protocol.RunID(os.Getenv("WF_TEST_RUN")), link(t, os.Getenv("WF_TEST_TREE"))
-		b.restores(run, engine.Restoration{To: to, Force: true, Each: func(done, of int) {
-			if done == 1 {
-				fmt.Fprintln(os.Stderr, "begun")
-			}
-		}})
+		b.restores(run, engine.Restoration{To: to, Force: true, Each: func(int, int) { fmt.Fprint(os.Stderr, ".") }})
 		return
 	}
 	rounds := 4
@@ -288,7 +284,8 @@ edges: [{from: one, to: two}, {from: two, to: END}]
 `, nil)
 	_, trees := b.looks(run)
 	two := b.there()
-	b.restores(run, engine.Restoration{To: trees[2]})
+	changes := 0
+	b.restores(run, engine.Restoration{To: trees[2], Each: func(_, of int) { changes = of }})
 	one := b.there()
 	b.restores(run, engine.Restoration{To: trees[4]})
 	caught := 0
@@ -304,10 +301,9 @@ edges: [{from: one, to: two}, {from: two, to: END}]
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := said.Read(make([]byte, 1)); err != nil {
+		if _, err := io.ReadFull(said, make([]byte, 1+rand.IntN(changes))); err != nil { // a byte for each change
 			t.Fatal(err)
 		}
-		time.Sleep(time.Duration(rand.IntN(60)) * time.Millisecond) // at any moment
 		if err := cmd.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
@@ -397,7 +393,6 @@ roles:
 edges: [{from: one, to: two}, {from: two, to: END}]
 `, nil)
 	_, trees := b.looks(run)
-	time.Sleep(workspace.Settled)
 	var copying time.Duration
 	for i := 0; t.Loop(); i++ {
 		b.restores(run, engine.Restoration{To: trees[2+2*(i%2)]})

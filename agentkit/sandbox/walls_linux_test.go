@@ -1,6 +1,7 @@
 package sandbox_test
 
 import (
+	"crypto/rand"
 	"fmt"
 	"net"
 	"os"
@@ -38,8 +39,9 @@ func TestB07OnlyTheWorkspaceIsWritten(t *testing.T) {
 		if s.namespaces {
 			s.denied(`chmod 777 "$OUTSIDE/file"`)
 			s.denied(`touch -d 2001-01-01 "$OUTSIDE/file"`)
-			s.works(`echo x > /tmp/own && echo x > /dev/shm/own`)
-			if s.exists("/tmp/own") || s.exists("/dev/shm/own") {
+			own := "wf-own-" + rand.Text() // a name that nothing else on the machine has
+			s.works(`echo x > /tmp/` + own + ` && echo x > /dev/shm/` + own)
+			if s.exists("/tmp/"+own) || s.exists("/dev/shm/"+own) {
 				t.Error("/tmp or /dev/shm is that of the machine")
 			}
 		} else {

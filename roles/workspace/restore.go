@@ -24,6 +24,9 @@ type Restoring struct {
 	// Keep takes a file or link that nothing has recorded, before Restore replaces it. Without it such paths are left alone, and
 	// so is one for which it returns a *LeaveError.
 	Keep func(path string, e tree.Entry, content io.Reader) error
+	// KeepMax is how many bytes Keep takes at most; 0 is any number. A longer file that is neither state by its size is not
+	// read: its entry has no Link.
+	KeepMax int64
 	// Dry changes nothing, and tells what would be done as things are now. Keep is called, and its error is why a path is left alone.
 	Dry bool
 	// Each is called behind each change with how many there were; nil for nothing.
@@ -207,7 +210,7 @@ func (x *restorer) dry(c tree.Change) error {
 	dir, err := at.Walk(x.root, path.Join(".", way), unix.O_DIRECTORY)
 	if err == nil {
 		defer unix.Close(dir)
-		if now, _, err = x.look(dir, name); err != nil {
+		if now, _, err = x.look(dir, name, c); err != nil {
 			return err
 		}
 	} else if !errors.Is(err, unix.ENOENT) && !x.goes(path.Dir(c.Path)) {
@@ -283,10 +286,14 @@ func (x *restorer) directory(dir int, name string, c tree.Change) error {
 
 // file makes a file or link ready, or removes one.
 func (x *restorer) file(dir int, name string, c tree.Change) (ready bool, err error) {
+	if s, err := at.Stat(dir, fresh(name)); err == nil && s.Mode&unix.S_IFMT == unix.S_IFDIR {
+		way, _ := path.Split(c.Path)
+		return false, x.conflict(c.Path, "a directory lies where it is to be written: remove %s", way+fresh(name))
+	}
 	if err := x.recover(dir, name, c); err != nil {
 		return false, err
 	}
-	now, perm, err := x.look(dir, name)
+	now, perm, err := x.look(dir, name, c)
 	if err != nil {
 		return false, err
 	}
@@ -329,12 +336,12 @@ func (x *restorer) recover(dir int, name string, c tree.Change) error {
 	if err := unix.Unlinkat(dir, fresh(name), 0); err != nil && !errors.Is(err, unix.ENOENT) {
 		return err
 	}
-	was, _, err := x.look(dir, aside(name))
+	was, _, err := x.look(dir, aside(name), c)
 	if err != nil || was.Mode == "" {
 		return err
 	}
 	if equal(was, c.After) || equal(was, c.Before) {
-		now, _, err := x.look(dir, name)
+		now, _, err := x.look(dir, name, c)
 		if err == nil && now.Mode == "" { // it was moved out, and nothing put in its place
 			return at.Move(dir, aside(name), name)
 		}
@@ -347,8 +354,9 @@ func (x *restorer) recover(dir int, name string, c tree.Change) error {
 	return err
 }
 
-// look is what lies under a name, with its permissions; a zero entry is nothing.
-func (x *restorer) look(dir int, name string) (e tree.Entry, perm uint32, err error) {
+// look is what lies under a name, with its permissions; a zero entry is nothing. What neither can be a state of a change nor is
+// kept is not read, for it may be endless.
+func (x *restorer) look(dir int, name string, c tree.Change) (e tree.Entry, perm uint32, err error) {
 	s, err := at.Stat(dir, name)
 	if errors.Is(err, unix.ENOENT) {
 		return e, 0, nil
@@ -364,6 +372,11 @@ func (x *restorer) look(dir int, name string) (e tree.Entry, perm uint32, err er
 	case unix.S_IFLNK:
 		e, err = t.link(dir, e)
 	case unix.S_IFREG:
+		kept := x.Keep != nil && (x.KeepMax == 0 || s.Size <= x.KeepMax)
+		if s.Size != c.Before.Size && s.Size != c.After.Size && !kept {
+			e.Mode, e.Size = tree.File, s.Size
+			break
+		}
 		e, err = t.file(dir, name, e, s.Size, nil)
 	default:
 		e.Why = tree.WhySpecial
@@ -460,7 +473,7 @@ func (x *restorer) swap(p placing) error {
 // settle looks at what came out of its place, and removes it if something else has it.
 func (x *restorer) settle(dir int, name string, c tree.Change) error {
 	busy := x.open(dir, aside(name)) // first: none opens it any more by its name
-	was, _, err := x.look(dir, aside(name))
+	was, _, err := x.look(dir, aside(name), c)
 	if err != nil {
 		return err
 	}
@@ -529,7 +542,7 @@ func (x *restorer) putBack(dir int, name string, c tree.Change) (why string, err
 	if err != nil {
 		return why, err
 	}
-	now, _, err := x.look(dir, aside(name))
+	now, _, err := x.look(dir, aside(name), c)
 	switch {
 	case err != nil:
 		return why, err

@@ -9,11 +9,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -189,8 +189,14 @@ func TestC03AnEditorThatSavesMeanwhileLosesNothing(t *testing.T) {
 			}
 			var edit sync.WaitGroup
 			saved := fmt.Sprint("saved ", round, strings.Repeat("x", 20_000))
+			begun := make(chan struct{})
+			begin := sync.OnceFunc(func() { close(begun) })
+			opening := workspace.Restoring{Open: func(it tree.Item) (io.ReadCloser, error) { begin(); return k.open(it) }}
 			edit.Go(func() {
-				time.Sleep(time.Duration(rand.IntN(400)) * time.Microsecond) // at any moment
+				<-begun
+				for range rand.IntN(4000) { // at any moment of the restoring
+					runtime.Gosched()
+				}
 				if into {
 					if err := os.WriteFile(at, []byte(saved), 0o644); err != nil {
 						t.Error(err)
@@ -201,9 +207,14 @@ func TestC03AnEditorThatSavesMeanwhileLosesNothing(t *testing.T) {
 					t.Error(err)
 				}
 			})
-			for range 3 {
-				k.restore(t, dir, second, first)
-				k.restore(t, dir, first, second)
+			for i := range 6 {
+				from, to := second, first
+				if i%2 == 1 {
+					from, to = first, second
+				}
+				if _, err := workspace.Restore(t.Context(), dir, k.diff(t, from, to), opening); err != nil {
+					t.Fatal(err)
+				}
 			}
 			edit.Wait()
 			found := false
@@ -242,11 +253,20 @@ func TestC03AKillLeavesOldOrNewFiles(t *testing.T) {
 		lay(t, at, state(n))
 		trees[n] = k.tree(t, at)
 	}
-	if dir != "" { // the process that is killed
+	if dir != "" { // the process that is killed: it writes a byte behind each change
+		said := os.NewFile(3, "said")
 		for n := 0; ; n++ {
-			k.restore(t, dir, trees[n%2], trees[1-n%2])
+			each := func(int) {
+				if _, err := said.Write([]byte{'.'}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if _, err := workspace.Restore(t.Context(), dir, k.diff(t, trees[n%2], trees[1-n%2]), workspace.Restoring{Open: k.open, Each: each}); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
+	changes := len(k.diff(t, trees[0], trees[1]))
 	rounds := 4
 	if testing.Short() {
 		rounds = 2
@@ -256,15 +276,35 @@ func TestC03AKillLeavesOldOrNewFiles(t *testing.T) {
 	for round := range rounds {
 		cmd := exec.Command(os.Args[0], "-test.run=^TestC03AKillLeavesOldOrNewFiles$")
 		cmd.Env = append(os.Environ(), "WF_TEST_RESTORE="+dir)
-		if err := cmd.Start(); err != nil {
+		said, tell, err := os.Pipe()
+		if err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(time.Duration(20+rand.IntN(80)) * time.Millisecond) // at any moment
+		cmd.ExtraFiles = []*os.File{tell}
+		err = cmd.Start()
+		if err = errors.Join(err, tell.Close()); err != nil {
+			t.Fatal(err)
+		}
+		old, other := state(0), state(1)
+		if round%2 == 0 { // as files are written, in one direction or the other
+			_, err = io.ReadFull(said, make([]byte, 1+rand.IntN(3*changes)))
+		} else { // as they change places
+			watched := fmt.Sprintf("d%d/f%d", 2, 2+35*rand.IntN(files/35))
+			go io.Copy(io.Discard, said) // until the process has ended
+			for text := old[watched]; text == old[watched] && err == nil; {
+				var b []byte
+				if b, err = os.ReadFile(filepath.Join(dir, watched)); err == nil {
+					text = string(b)
+				}
+			}
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
 		if err := cmd.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
 		_ = cmd.Wait() // it was killed
-		old, other := state(0), state(1)
 		for path := range old {
 			b, err := os.ReadFile(filepath.Join(dir, path))
 			if _, may := other[path]; errors.Is(err, os.ErrNotExist) && !may {
