@@ -210,13 +210,11 @@ func (x *copier) below(from, to int, name, path string, spot tree.Chooser, depth
 }
 
 func (x *copier) link(from, to int, name, path string) error {
-	buf := make([]byte, unix.PathMax+1)
-	n, err := unix.Readlinkat(from, name, buf)
+	text, err := at.Link(from, name)
 	if err != nil {
 		return ofSource(err)
 	}
 	x.done.Files++
-	text := string(buf[:n])
 	if into, err := filepath.Rel(x.from, text); x.Inward && err == nil && filepath.IsAbs(text) && filepath.IsLocal(into) {
 		if text, err = filepath.Rel("/"+filepath.Dir(path), "/"+into); err != nil {
 			return err

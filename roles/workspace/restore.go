@@ -510,12 +510,11 @@ func (x *restorer) open(dir int, name string) bool {
 func (x *restorer) keep(dir int, name, path string, e tree.Entry) error {
 	e.Name = path[strings.LastIndexByte(path, '/')+1:]
 	if e.Mode == tree.Link {
-		buf := make([]byte, linkMax+1)
-		n, err := unix.Readlinkat(dir, name, buf)
+		text, err := at.Link(dir, name)
 		if err != nil {
 			return err
 		}
-		return x.Keep(path, e, strings.NewReader(string(buf[:n])))
+		return x.Keep(path, e, strings.NewReader(text))
 	}
 	f, err := at.Regular(dir, name)
 	if err != nil {

@@ -30,9 +30,9 @@ func RulesOf(root string) tree.Rules {
 	}
 }
 
-// noFile reports whether an error says that no file lies under a name, or one that may not be read.
+// noFile reports whether an error says that nothing of the kind lies under a name, or that it may not be read.
 func noFile(err error) bool {
-	for _, none := range []error{unix.ENOENT, unix.ENOTDIR, unix.ELOOP, unix.ENXIO, unix.EACCES, unix.EPERM, at.ErrNoFile} {
+	for _, none := range []error{unix.ENOENT, unix.ENOTDIR, unix.ELOOP, unix.ENXIO, unix.EACCES, unix.EPERM, at.ErrNoFile, at.ErrNoLink} {
 		if errors.Is(err, none) {
 			return true
 		}

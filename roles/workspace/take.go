@@ -214,7 +214,7 @@ func (x *taker) names(fd int, path string) (out []string, err error) {
 		}
 		if n <= 0 {
 			slices.SortFunc(out, func(a, b string) int { return strings.Compare(written(a), written(b)) })
-			return out, nil
+			return slices.Compact(out), nil // one that was removed and made anew meanwhile may come twice
 		}
 		before := len(out)
 		_, _, out = unix.ParseDirent(buf[:n], -1, out)
@@ -336,18 +336,17 @@ func join(dir, name string) string {
 
 // link takes the text of a link.
 func (x *taker) link(dir int, e tree.Entry) (tree.Entry, error) {
-	buf := make([]byte, unix.PathMax+1)
-	n, err := unix.Readlinkat(dir, e.Name, buf)
-	if err != nil || n > unix.PathMax {
+	text, err := at.Link(dir, e.Name)
+	if err != nil {
 		e.Why = tree.WhyUnstable
 		return e, nil
 	}
-	if found := x.scan(buf[:n]); found != "" {
+	if found := x.scan([]byte(text)); found != "" {
 		e.Why = tree.WhySecret
 		return e, nil
 	}
-	b := tree.Raw(buf[:n:n])
-	e.Mode, e.Link, e.Size = tree.Link, b.Link, int64(n)
+	b := tree.Raw([]byte(text))
+	e.Mode, e.Link, e.Size = tree.Link, b.Link, int64(len(text))
 	return e, x.keep(b)
 }
 

@@ -16,6 +16,9 @@ var ErrCannot = errors.New("the file system cannot do it")
 // ErrNoFile is what is there and is no regular file.
 var ErrNoFile = errors.New("no regular file")
 
+// ErrNoLink is what is there and is no link.
+var ErrNoLink = errors.New("no link")
+
 // Open opens a name in a directory, or the directory itself as ".", without waiting for the other end of a pipe.
 func Open(dir int, name string, flags int) (fd int, err error) {
 	err = again(func() error {
@@ -31,9 +34,23 @@ func Stat(dir int, name string) (s unix.Stat_t, err error) {
 	return s, err
 }
 
-// Names reads names of an open directory for unix.ParseDirent; none when there are no more.
+// Link is the text of a link, of up to unix.PathMax bytes. ErrNoLink says that something else lies under the name.
+func Link(dir int, name string) (string, error) {
+	buf := make([]byte, unix.PathMax+1)
+	var n int
+	err := again(func() (err error) { n, err = unix.Readlinkat(dir, name, buf); return err })
+	if errors.Is(err, unix.EINVAL) || n > unix.PathMax {
+		return "", ErrNoLink
+	}
+	return string(buf[:max(n, 0)]), err
+}
+
+// Names reads names of an open directory for unix.ParseDirent; none when there are no more, or the directory was removed.
 func Names(dir int, buf []byte) (n int, err error) {
 	err = again(func() error { n, err = unix.ReadDirent(dir, buf); return err })
+	if errors.Is(err, unix.ENOENT) {
+		return 0, nil
+	}
 	return n, err
 }
 

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -64,5 +65,41 @@ func TestOnlyARegularFileIsOne(t *testing.T) {
 		if f, err := Regular(unix.AT_FDCWD, name); !errors.Is(err, ErrNoFile) {
 			t.Errorf("%s is %v, %v", name, f, err)
 		}
+	}
+}
+
+func TestOnlyALinkHasText(t *testing.T) {
+	dir := t.TempDir()
+	long := filepath.Join(dir, "long")
+	text := "/" + strings.Repeat("x/", unix.PathMax/2-1)
+	err := errors.Join(os.WriteFile(filepath.Join(dir, "file"), nil, 0o600), os.Mkdir(filepath.Join(dir, "dir"), 0o700), os.Symlink(text, long))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := Link(unix.AT_FDCWD, long); got != text || err != nil {
+		t.Errorf("a text of %d bytes: %d, %v", len(text), len(got), err)
+	}
+	for name, want := range map[string]error{"file": ErrNoLink, "dir": ErrNoLink, "none": unix.ENOENT} {
+		if got, err := Link(unix.AT_FDCWD, filepath.Join(dir, name)); !errors.Is(err, want) {
+			t.Errorf("%s: %q, %v", name, got, err)
+		}
+	}
+}
+
+func TestADirectoryThatIsRemovedHasNoNames(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "gone")
+	if err := os.Mkdir(path, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	dir, err := Open(unix.AT_FDCWD, path, unix.O_DIRECTORY)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(dir)
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := Names(dir, make([]byte, 4096)); n != 0 || err != nil {
+		t.Errorf("%d bytes, %v", n, err)
 	}
 }
