@@ -27,6 +27,43 @@ func Unlock(f *os.File) error { return flock(f, unix.LOCK_UN) }
 // started has a copy of the descriptor, and with it the lock, until it executes its program.
 func FreeLock(f *os.File) error { return errors.Join(Unlock(f), f.Close()) }
 
+// ErrLocked is a file that another process, or another descriptor of this one, has locked.
+var ErrLocked = errors.New("another process has it locked")
+
+// LockNamed locks a file for itself that whichever process has it locked may remove; flags can be os.O_CREATE. The error wraps
+// ErrLocked where it is locked already.
+func LockNamed(path string, flags int) (*os.File, error) {
+	for {
+		f, err := OpenFile(path, os.O_RDWR|flags, 0o600)
+		if err != nil {
+			return nil, err
+		}
+		free, err := TryLock(f, false)
+		if err == nil && !free {
+			err = ErrLocked
+		}
+		if err != nil {
+			return nil, errors.Join(err, f.Close())
+		}
+		if Named(f) {
+			return f, nil
+		}
+		if err := FreeLock(f); err != nil { // it was removed meanwhile
+			return nil, err
+		}
+	}
+}
+
+// Named reports whether an open file is still what its name leads to.
+func Named(f *os.File) bool {
+	own, err := f.Stat()
+	if err != nil {
+		return false
+	}
+	now, err := os.Lstat(f.Name())
+	return err == nil && os.SameFile(own, now)
+}
+
 func kind(shared bool) int {
 	if shared {
 		return unix.LOCK_SH

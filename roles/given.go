@@ -8,6 +8,7 @@ import (
 	"syscall"
 
 	"wf/files"
+	"wf/roles/workspace"
 )
 
 // givenFiles is how the files begin that stand for the directories of Given; such a directory has their name with givenDir
@@ -39,7 +40,17 @@ func NewGiven() (*Given, error) {
 
 // Seal has nothing be added or removed in it any more.
 func (g *Given) Seal() error {
-	return eachDir(g.Path, 0o500)
+	var dirs []string
+	err := filepath.WalkDir(g.Path, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() {
+			dirs = append(dirs, path)
+		}
+		return err
+	})
+	for _, dir := range dirs {
+		err = errors.Join(err, os.Chmod(dir, 0o500))
+	}
+	return err
 }
 
 // Remove removes it with all that is in it.
@@ -59,23 +70,5 @@ func removeGiven(path string) error {
 	case !s.IsDir() || s.Sys().(*syscall.Stat_t).Uid != uint32(os.Geteuid()):
 		return nil // it is none of ours
 	}
-	return errors.Join(eachDir(path, 0o700), os.RemoveAll(path))
-}
-
-// eachDir gives a directory and those below it a mode.
-func eachDir(top string, mode fs.FileMode) error {
-	var dirs []string
-	err := filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
-		if err == nil && d.IsDir() {
-			if mode&0o200 != 0 {
-				return os.Chmod(path, mode) // before it is read
-			}
-			dirs = append(dirs, path)
-		}
-		return err
-	})
-	for _, dir := range dirs {
-		err = errors.Join(err, os.Chmod(dir, mode))
-	}
-	return err
+	return workspace.RemoveAll(path)
 }

@@ -25,7 +25,7 @@ func newInput(pattern string) (*os.File, error) {
 			return nil, err
 		}
 		free, err := files.TryLock(f, true)
-		if err == nil && free && there(f) {
+		if err == nil && free && files.Named(f) {
 			return f, nil
 		}
 		_ = f.Close() // nothing was written
@@ -34,16 +34,6 @@ func newInput(pattern string) (*os.File, error) {
 			return nil, err
 		} // else another process took it for one that was left, and removes it
 	}
-}
-
-// there reports whether an open file is still what its name leads to.
-func there(f *os.File) bool {
-	own, err := f.Stat()
-	if err != nil {
-		return false
-	}
-	now, err := os.Lstat(f.Name())
-	return err == nil && os.SameFile(own, now)
 }
 
 var sweepOnce sync.Once
@@ -77,7 +67,7 @@ func sweepInput(path string) {
 	if s, err := f.Stat(); err != nil || s.Sys().(*syscall.Stat_t).Uid != uint32(os.Geteuid()) {
 		return
 	}
-	if free, err := files.TryLock(f, false); err == nil && free && there(f) {
+	if free, err := files.TryLock(f, false); err == nil && free && files.Named(f) {
 		if strings.HasPrefix(filepath.Base(path), givenFiles) && removeGiven(path+givenDir) != nil {
 			return // it keeps its name
 		}

@@ -69,30 +69,11 @@ func OpenOwnCopy(root string, run protocol.RunID, key string) (o *OwnCopy, ready
 
 // lockOwn locks the copy in a directory; flags can make the file of the lock.
 func lockOwn(dir string, flags int) (*os.File, error) {
-	for {
-		f, err := files.OpenFile(dir+".lock", os.O_RDWR|flags, 0o600)
-		if err != nil {
-			return nil, err
-		}
-		free, err := files.TryLock(f, false)
-		if err == nil && !free {
-			err = fmt.Errorf("another process works in %s: %w", dir, protocol.ErrBusy)
-		}
-		if err != nil {
-			return nil, errors.Join(err, f.Close())
-		}
-		is, err := f.Stat()
-		named, nerr := os.Lstat(f.Name())
-		if err == nil && nerr == nil && os.SameFile(is, named) {
-			return f, nil
-		}
-		if err := errors.Join(err, files.FreeLock(f)); err != nil { // it was removed meanwhile
-			return nil, err
-		}
-		if flags == 0 {
-			return nil, nerr
-		}
+	f, err := files.LockNamed(dir+".lock", flags)
+	if errors.Is(err, files.ErrLocked) {
+		err = fmt.Errorf("another process works in %s: %w", dir, protocol.ErrBusy)
 	}
+	return f, err
 }
 
 // Files is the directory that the visit sees as its workspace.
@@ -152,24 +133,12 @@ func DropOwnCopies(root string, run protocol.RunID) error {
 	return err
 }
 
-// removeOwn removes a directory, also what commands have closed in it. The mark goes first.
+// removeOwn removes a directory; the mark goes first.
 func removeOwn(dir string) error {
 	if err := os.Remove(filepath.Join(dir, ownReady)); err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.ENOTDIR) {
 		return err
 	}
-	if err := os.RemoveAll(dir); err == nil {
-		return nil
-	}
-	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
-		if err == nil && e.IsDir() {
-			err = os.Chmod(path, 0o700)
-		}
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	return os.RemoveAll(dir)
+	return workspace.RemoveAll(dir)
 }
 
 // SweepOwnCopies counts the copies below the roots of all stores and finds the old ones, which no process has used since a time,

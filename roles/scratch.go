@@ -3,13 +3,13 @@ package roles
 import (
 	"context"
 	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
 	"wf/files"
+	"wf/roles/workspace"
 )
 
 // A Spot is a directory for what has a name, one at a time: the same name has the same path.
@@ -36,11 +36,11 @@ func Claim(ctx context.Context, root, name string) (*Spot, error) {
 	}
 	s := &Spot{dir: filepath.Join(root, name)}
 	for {
-		if s.lock, err = lockNamed(s.dir + ".lock"); err != nil {
-			return nil, err
-		}
-		if s.lock != nil {
+		if s.lock, err = files.LockNamed(s.dir+".lock", os.O_CREATE); err == nil {
 			break
+		}
+		if !errors.Is(err, files.ErrLocked) {
+			return nil, err
 		}
 		select {
 		case <-time.After(20 * time.Millisecond):
@@ -48,51 +48,18 @@ func Claim(ctx context.Context, root, name string) (*Spot, error) {
 			return nil, ctx.Err()
 		}
 	}
-	if err := errors.Join(removeAll(s.dir), os.MkdirAll(s.Work(), 0o700), os.MkdirAll(s.Private(), 0o700)); err != nil {
+	if err := errors.Join(workspace.RemoveAll(s.dir), os.MkdirAll(s.Work(), 0o700), os.MkdirAll(s.Private(), 0o700)); err != nil {
 		s.Leave()
 		return nil, err
 	}
 	return s, nil
 }
 
-// lockNamed locks a file that its last user removes; nil where it is locked.
-func lockNamed(path string) (*os.File, error) {
-	f, err := files.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	ok, err := files.TryLock(f, false)
-	if err == nil && ok {
-		has, herr := f.Stat()
-		is, ierr := os.Lstat(path)
-		if herr == nil && ierr == nil && os.SameFile(has, is) {
-			return f, nil
-		}
-		return nil, files.FreeLock(f) // it was removed meanwhile
-	}
-	return nil, errors.Join(err, f.Close())
-}
-
 // Leave removes the directory.
 func (s *Spot) Leave() {
-	_ = removeAll(s.dir) // what is left goes when the name comes next, or by SweepScratch
+	_ = workspace.RemoveAll(s.dir) // what is left goes when the name comes next, or by SweepScratch
 	_ = os.Remove(s.dir + ".lock")
 	_ = files.FreeLock(s.lock)
-}
-
-// removeAll removes a directory with what commands closed in it.
-func removeAll(dir string) error {
-	err := os.RemoveAll(dir)
-	if err == nil {
-		return nil
-	}
-	_ = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
-		if err == nil && e.IsDir() {
-			_ = os.Chmod(path, 0o700) // RemoveAll tells
-		}
-		return nil
-	})
-	return os.RemoveAll(dir)
 }
 
 // scratchOld is how old a directory is that a process left behind.
@@ -104,7 +71,7 @@ func Scratch(root string) (dir string, drop func(), err error) {
 		return "", nil, err
 	}
 	dir, err = os.MkdirTemp(root, "tools-")
-	return dir, func() { _ = removeAll(dir) }, err // what is left goes by SweepScratch
+	return dir, func() { _ = workspace.RemoveAll(dir) }, err // what is left goes by SweepScratch
 }
 
 // SweepScratch removes what processes that were killed left behind.
@@ -120,10 +87,10 @@ func SweepScratch(root string) {
 			continue
 		}
 		if strings.HasPrefix(e.Name(), "tools-") {
-			_ = removeAll(path)
+			_ = workspace.RemoveAll(path)
 		}
 		if strings.HasSuffix(e.Name(), ".lock") {
-			if lock, err := lockNamed(path); err == nil && lock != nil {
+			if lock, err := files.LockNamed(path, 0); err == nil {
 				(&Spot{strings.TrimSuffix(path, ".lock"), lock}).Leave()
 			}
 		}
