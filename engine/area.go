@@ -143,9 +143,12 @@ func (a *area) rulesOf(first protocol.Link, read tree.Read) (map[string][]byte, 
 // maxRules bounds the trees whose files of rules are kept.
 const maxRules = 16
 
+// settleTime is how old a change is before the content behind it is believed; benchmarks do not wait for it.
+var settleTime = workspace.Settled
+
 // forget is for when it is not known whether the store has what was seen.
 func (a *area) forget() {
-	a.seen, a.keeper, a.kept = workspace.NewSeen(workspace.Settled), "", protocol.Link{}
+	a.seen, a.keeper, a.kept = workspace.NewSeen(settleTime), "", protocol.Link{}
 }
 
 // locked runs f while nothing else is taken in the area.

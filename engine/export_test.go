@@ -8,6 +8,7 @@ import (
 	"wf/cas"
 	"wf/engine/rules"
 	"wf/protocol"
+	"wf/roles/workspace"
 )
 
 // Records is what the rules read by read.
@@ -112,4 +113,10 @@ func PromptReads(ctx context.Context, e *Engine, run protocol.RunID, step string
 func PartOf(x Launch, run protocol.RunID, parent protocol.ParentRun) Launch {
 	x.run, x.parent = run, &parent
 	return x
+}
+
+// SettleAtOnce has files be known as soon as they were read, until restore is called.
+func SettleAtOnce() (restore func()) {
+	settleTime = 0
+	return func() { settleTime = workspace.Settled }
 }

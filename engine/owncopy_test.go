@@ -48,19 +48,6 @@ func newOwnBench(t testing.TB) *bench {
 	return b
 }
 
-func (b *bench) put(files map[string]string) {
-	b.t.Helper()
-	for name, text := range files {
-		path := filepath.Join(b.dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			b.t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			b.t.Fatal(err)
-		}
-	}
-}
-
 // tree are the files of the workspace, but for those of the store.
 func (b *bench) tree() map[string]string {
 	b.t.Helper()
@@ -125,7 +112,7 @@ func (b *bench) done(v *api.Run) {
 
 func TestC04CodersSideBySideAreMerged(t *testing.T) {
 	b := newOwnBench(t)
-	b.put(map[string]string{"a": "1\n2\n3\n4\n5\n6\n7\n", "gone": "x", "d/keep": "k", ".gitignore": "out\n", "out/big": "ignored"})
+	b.lay(map[string]string{"a": "1\n2\n3\n4\n5\n6\n7\n", "gone": "x", "d/keep": "k", ".gitignore": "out\n", "out/big": "ignored"})
 	_, v := b.run(coders, map[string]any{"items": []any{
 		"sed -i s/1/one/ a; rm gone; mkdir out; echo o > out/new; pwd",
 		"sed -i s/4/four/ a; echo n > d/new; test ! -e out",
@@ -155,7 +142,7 @@ func TestC04CodersSideBySideAreMerged(t *testing.T) {
 
 func TestC04AConflictIsRoutedByAnEdge(t *testing.T) {
 	b := newOwnBench(t)
-	b.put(map[string]string{"a": "1\n2\n3\n", "b": "b\n"})
+	b.lay(map[string]string{"a": "1\n2\n3\n", "b": "b\n"})
 	_, v := b.run(coders, map[string]any{"items": []any{"echo x > a", "echo y > a; echo new > n", "rm b"}})
 	b.done(v)
 	got := b.merged(v, "merge#1")
@@ -175,7 +162,7 @@ func TestC04TheOrderOfFinishingChangesNoCID(t *testing.T) {
 	results := map[string]bool{}
 	for _, order := range [][]int{{0, 1, 2}, {2, 1, 0}, {1, 2, 0}} {
 		b := newOwnBench(t)
-		b.put(map[string]string{"a": "1\n2\n3\n4\n5\n", "b": "b\n"})
+		b.lay(map[string]string{"a": "1\n2\n3\n4\n5\n", "b": "b\n"})
 		// Each visit waits until those before it in the order are done.
 		place := filepath.Join(dir, fmt.Sprint(order))
 		if err := os.Mkdir(place, 0o755); err != nil {
@@ -204,7 +191,7 @@ func TestC04TheOrderOfFinishingChangesNoCID(t *testing.T) {
 
 func TestC04WhatACopyBrings(t *testing.T) {
 	b := newOwnBench(t)
-	b.put(map[string]string{"a": "a", ".gitignore": "node_modules\nout\n", "node_modules/m/i.js": "m", "out/o": "o", "sub/.git/config": "c", "sub/x": "x", ".git/HEAD": "h"})
+	b.lay(map[string]string{"a": "a", ".gitignore": "node_modules\nout\n", "node_modules/m/i.js": "m", "out/o": "o", "sub/.git/config": "c", "sub/x": "x", ".git/HEAD": "h"})
 	_, v := b.run(`
 wf: 1
 name: brings
@@ -231,7 +218,7 @@ edges: [{from: START, to: work}, {from: work, to: more}, {from: more, to: merge}
 func TestC04ACopyIsRefusedByItsSize(t *testing.T) {
 	for size, want := range map[int]string{1 << 20: "", 1<<20 + 1: "copy_limit"} {
 		b := newOwnBench(t)
-		b.put(map[string]string{"a": strings.Repeat("x", size-1), "b": "x"})
+		b.lay(map[string]string{"a": strings.Repeat("x", size-1), "b": "x"})
 		_, v := b.run(`
 wf: 1
 name: limit
@@ -254,7 +241,7 @@ roles: {work: {run: "ls", workspace: {own: true, max_copy: 1MB}}}
 // there that no tree has is left alone.
 func TestC04AllVisitsOfAFanOutBeginWithOneTree(t *testing.T) {
 	b := newOwnBench(t)
-	b.put(map[string]string{"a": "1\n", "b": "1\n", "d/e": "1\n"})
+	b.lay(map[string]string{"a": "1\n", "b": "1\n", "d/e": "1\n"})
 	t.Setenv("MAIN", b.dir)
 	_, v := b.run(strings.Replace(coders, "for_each: output.items", "for_each: output.items, max_parallel: 1", 1), map[string]any{"items": []any{
 		`cat a; echo 2 > "$MAIN/a"; rm -r "$MAIN/d"; echo new > "$MAIN/new"; echo 2 > b`, `cat a d/e; ls; echo 3 > a; chmod 0500 d`, "false || true"}})
@@ -281,7 +268,7 @@ func TestC04WhatVisitsLeaveIsNotTrusted(t *testing.T) {
 	if err := os.WriteFile(outside, []byte("mine"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	b.put(map[string]string{"a": "1\n", "d/e": "1\n"})
+	b.lay(map[string]string{"a": "1\n", "d/e": "1\n"})
 	t.Setenv("OUTSIDE", outside)
 	_, v := b.run(coders, map[string]any{"items": []any{
 		`mkdir .git .wf; echo evil > .git/config; echo evil > .wf/x; mkfifo pipe; rm a; ln -s "$OUTSIDE" a`,
@@ -322,7 +309,7 @@ func TestC04KillsAtEachStage(t *testing.T) {
 		main[fmt.Sprintf("d%d/f%d", i%7, i)] = fmt.Sprintf("%d\ntwo\nthree\nfour\nfive\n", i)
 	}
 	main["alone"] = "x"
-	b.put(main)
+	b.lay(main)
 	p := b.load(coders)
 	// A visit that begins again finds what it has made: what it does can be done twice.
 	raw, err := p.Inputs(map[string]any{"items": []any{"sed -i s/two/zwei/ d*/f*", "sed -i s/four/vier/ d*/f*; rm -f alone", "for i in $(seq 40); do echo $i > d1/n$i; done"}})
@@ -406,7 +393,7 @@ func TestC04KillsAtEachStage(t *testing.T) {
 func TestC04AnAgentGoesOnInItsCopyOrNotAtAll(t *testing.T) {
 	for gone, want := range map[bool]string{false: "two", true: ""} {
 		b := newOwnBench(t)
-		b.put(map[string]string{"a": "one"})
+		b.lay(map[string]string{"a": "one"})
 		ctx, cancel := context.WithCancel(context.Background())
 		b.e.Performers[protocol.ActPrompt] = performerFunc(func(ctx context.Context, turn protocol.Turn, emit roles.Emit) (protocol.Conclusion, error) {
 			if len(turn.Transcript) > 0 && slices.ContainsFunc(turn.Transcript, func(x protocol.Entry) bool { return x.Type == protocol.EvToolCall }) {
@@ -470,7 +457,7 @@ func TestC04ConflictsAreToldUpToABound(t *testing.T) {
 	for i := range 1003 {
 		files[fmt.Sprintf("f%04d", i)] = "one\n"
 	}
-	b.put(files)
+	b.lay(files)
 	_, v := b.run(coders, map[string]any{"items": []any{"for f in f*; do echo x > $f; done", `for f in f*; do printf '%0200d\n' 1 > $f; done`}})
 	got := b.merged(v, "merge#1")
 	lines := 0

@@ -12,7 +12,6 @@ import (
 	"wf/cas"
 	"wf/engine"
 	"wf/protocol"
-	"wf/roles/workspace"
 )
 
 // BenchmarkC02First records a workspace of 50,000 files (WF_BENCH_FILES) for the first time, while another writer commits;
@@ -48,8 +47,8 @@ func BenchmarkC02First(b *testing.B) {
 }
 
 func BenchmarkC02Again(b *testing.B) {
+	b.Cleanup(engine.SettleAtOnce()) // files that were just written are read again each time
 	x := manyFiles(b)
-	time.Sleep(workspace.Settled) // files that were just written are read again each time
 	x.tracked()
 	for b.Loop() {
 		x.tracked()
@@ -57,8 +56,8 @@ func BenchmarkC02Again(b *testing.B) {
 }
 
 func BenchmarkC02Changed(b *testing.B) {
+	b.Cleanup(engine.SettleAtOnce())
 	x := manyFiles(b)
-	time.Sleep(workspace.Settled)
 	x.tracked()
 	for i := 0; b.Loop(); i++ {
 		x.lay(map[string]string{"d7/f7": strconv.Itoa(i)})

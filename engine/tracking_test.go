@@ -367,3 +367,73 @@ func TestC02AnArchiveHasTheFilesThatItIsAskedFor(t *testing.T) {
 	other.changed(trees[0], trees[len(trees)-1])
 	verified(other.e.Store, "")
 }
+
+// An archive or a restoring moves the head of the files while a visit acts: the tree behind the visit is kept beside what came.
+func TestC02AHeadThatMovedIsMetAgain(t *testing.T) {
+	b := newBench(t)
+	b.lay(map[string]string{"a": "1"})
+	ctx := context.Background()
+	var run protocol.RunID
+	var came protocol.Link
+	inner := b.e.Performers[protocol.ActRun]
+	b.e.Performers[protocol.ActRun] = meanwhile{inner, func() {
+		h, err := b.e.Store.Head(ctx, protocol.FilesHead(run))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var was protocol.FilesKept
+		data, err := b.e.Store.Block(ctx, h.Link)
+		if err == nil {
+			err = cas.Decode(data, &was)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		kept, err := cas.Encode(protocol.FilesKept{Kind: protocol.KindFilesKept, V: protocol.RecordVersion, Prev: h.Link, Tree: was.Tree})
+		if err == nil {
+			came = kept.Link
+			err = b.e.Store.Commit(ctx, cas.Batch{Blocks: []cas.Block{kept}, Moves: []cas.Move{{Name: protocol.FilesHead(run), Old: h.Link, New: came}}})
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	}}
+	p := b.load("wf: 1\nworkspace: {track: true}\nroles: {one: {run: 'echo 2 > b'}}")
+	run, _, err := b.e.Begin(ctx, engine.Launch{Program: p, Inputs: protocol.JSON("{}"), Workspace: b.dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v := b.drive(run); v.Status != protocol.Done {
+		t.Fatalf("%s: %s", v.Status, v.Reason)
+	}
+	lines, trees := b.looks(run)
+	if got := strings.Join(lines, ";"); got != "start true;one#1 1 before;one#1 1 after" {
+		t.Fatalf("the journal says %s", got)
+	}
+	if got := b.held(trees[2]); got != "a,b" {
+		t.Errorf("the tree behind the visit has %s", got)
+	}
+	h, err := b.e.Store.Head(ctx, protocol.FilesHead(run))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var last protocol.FilesKept
+	data, err := b.e.Store.Block(ctx, h.Link)
+	if err == nil {
+		err = cas.Decode(data, &last)
+	}
+	if err != nil || last.Prev != came || last.Tree != trees[2] {
+		t.Errorf("kept is %+v, %v; want the tree %s behind %s", last, err, trees[2], came)
+	}
+}
+
+// meanwhile does something at the beginning of each visit.
+type meanwhile struct {
+	roles.Performer
+	do func()
+}
+
+func (m meanwhile) Perform(ctx context.Context, turn protocol.Turn, emit roles.Emit) (protocol.Conclusion, error) {
+	m.do()
+	return m.Performer.Perform(ctx, turn, emit)
+}
