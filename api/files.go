@@ -32,7 +32,7 @@ type Look struct {
 	Tool    string       `json:"tool,omitempty"`   // of the call
 	Tree    string       `json:"tree,omitempty"`   // its CID
 	Failed  string       `json:"failed,omitempty"` // why there is none
-	By      []string     `json:"by"`               // which visits, and "outside", may have changed what differs from the look before
+	By      []string     `json:"by"`               // which visits, and "outside", may have changed what differs from the look before; "N others" beyond 100 of them
 }
 
 // Phases of a Look, beside those of protocol.FilesAt; and what a visit is not.

@@ -216,9 +216,9 @@ edges:
 func TestC02VisitsOfOtherRunsAreNamed(t *testing.T) {
 	m := newMemos(t)
 	waits := `while [ $(ls in.* | wc -l) -lt 3 ]; do sleep 0.01; done`
-	yaml := "wf: 1\nworkspace: {track: %t, max_size: %s}\nroles:\n  a: {run: 'touch in.%s; " + waits + "', timeout: 1m%s}\n"
+	yaml := "wf: 1\nworkspace: {%s}\nroles:\n  a: {run: 'touch in.%s; " + waits + "', timeout: 1m%s}\n"
 	var ids []protocol.RunID
-	for _, text := range []string{fmt.Sprintf(yaml, true, "1MB", "a", ""), fmt.Sprintf(yaml, true, "2MB", "b", ", cache: true"), fmt.Sprintf(yaml, false, "3MB", "c", "")} {
+	for _, text := range []string{fmt.Sprintf(yaml, "track: true", "a", ""), fmt.Sprintf(yaml, "track: true, max_size: 2MB", "b", ", cache: true"), fmt.Sprintf(yaml, "track: false", "c", "")} {
 		ids = append(ids, m.start(text, ""))
 	}
 	var all sync.WaitGroup
@@ -436,4 +436,47 @@ type meanwhile struct {
 func (m meanwhile) Perform(ctx context.Context, turn protocol.Turn, emit roles.Emit) (protocol.Conclusion, error) {
 	m.do()
 	return m.Performer.Perform(ctx, turn, emit)
+}
+
+// Of many visits that act side by side a look names the first hundred, and says how many there were.
+func TestC02ManyVisitsSideBySideAreCounted(t *testing.T) {
+	for _, items := range []int{100, 101, 102, 250} {
+		b := newBench(t)
+		b.e.Parallel = items
+		var inside sync.WaitGroup
+		inside.Add(items)
+		b.e.Performers[protocol.ActPrompt] = meanwhile{silent{}, func() {
+			inside.Done()
+			inside.Wait()
+		}}
+		run, v := b.run(fmt.Sprintf(`
+wf: 1
+workspace: {track: true}
+roles:
+  list: {set: {all: "${{ 1..%d }}"}}
+  item: {prompt: hi, tools: [write_file]}
+edges:
+  - {from: list, to: item, for_each: output.all, max_parallel: %d}
+  - {from: item, to: END}
+`, items, items), nil)
+		if v.Status != protocol.Done {
+			t.Fatalf("%s: %s", v.Status, v.Reason)
+		}
+		var last protocol.FilesAt
+		for e, err := range b.e.Store.After(t.Context(), run, 0) {
+			if err == nil && e.Type == protocol.EvFilesAt {
+				last, err = cas.DecodeData[protocol.FilesAt](&e.Event)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		count := 0
+		if items-1 > 100 {
+			count = items - 1
+		}
+		if len(last.Overlaps) != min(items-1, 100) || last.OverlapsCount != count {
+			t.Errorf("%d side by side: %d names, %d", items, len(last.Overlaps), last.OverlapsCount)
+		}
+	}
 }

@@ -2,9 +2,9 @@ package query
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"wf/api"
@@ -119,10 +119,16 @@ func (w *looker) look(x *protocol.Entry, step string, d protocol.FilesAt) {
 		for i := from; i < len(w.out.Looks) && len(d.Overlaps) > 0; i++ {
 			l := &w.out.Looks[i]
 			by := slices.DeleteFunc(append(slices.Clone(l.By), d.Overlaps...), func(s string) bool { return s == "" })
-			slices.SortFunc(by, strings.Compare)
-			if l.By = slices.Compact(by); d.OverlapsCount > len(d.Overlaps) {
-				l.By = append(l.By, fmt.Sprintf("%d others", d.OverlapsCount-len(d.Overlaps)))
+			if more := d.OverlapsCount - len(d.Overlaps); more > 0 && !slices.ContainsFunc(by, others) {
+				by = append(by, strconv.Itoa(more)+moreOthers)
 			}
+			slices.SortFunc(by, strings.Compare)
+			l.By = slices.Compact(by)
 		}
 	}
 }
+
+// moreOthers is behind the number of visits that are not named in Look.By.
+const moreOthers = " others"
+
+func others(s string) bool { return strings.HasSuffix(s, moreOthers) }

@@ -405,7 +405,7 @@ export interface Look {
   tool?: string; // Of the call.
   tree?: string; // Its CID.
   failed?: string; // Why there is none.
-  by: Array<string>; // Which visits, and "outside", may have changed what differs from the look before.
+  by: Array<string>; // Which visits, and "outside", may have changed what differs from the look before; "N others" beyond 100 of them.
 }
 
 /** What a run recorded of the files of its workspace: wf.looks/v1. */
