@@ -71,7 +71,7 @@ func GC(ctx context.Context, s *Store, o GCOptions) (r GCReport, err error) {
 	c := collector{s: s, o: o, clock: s.now(), now: extent{pack: string(packKey(0))}, blobs: map[[32]byte]bool{}}
 	r = GCReport{Schema: "wf.gc/v1", DryRun: o.DryRun, Before: fileSize(s)}
 	if !o.DryRun {
-		if err := c.dropMemos(ctx); err != nil {
+		if err := errors.Join(c.dropMemos(ctx), c.dropTables(ctx)); err != nil {
 			return r, err
 		}
 	}

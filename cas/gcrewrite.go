@@ -315,7 +315,10 @@ func (w *rewriter) proof(ctx context.Context) error {
 	var damage error
 	err := readPages(w.tmp, func(p *pageFile) error {
 		p.fault = func(what string) { damage = fmt.Errorf("%s: %s: %w", w.tmp, what, protocol.ErrCorrupt) }
-		t, _ := p.sub(bucketBlocks)
+		t, ok := p.sub(bucketBlocks)
+		if !ok { // nothing is reached
+			return nil
+		}
 		return t.whole(func(it pageItem) error {
 			if ctx.Err() != nil {
 				return context.Cause(ctx)

@@ -198,3 +198,26 @@ func TestTheGracePeriodIsNotForDeletedRuns(t *testing.T) {
 		t.Error(r.Findings)
 	}
 }
+
+// A store of which nothing is left but what is derived is written anew as any other.
+func TestAStoreWithoutBlocksIsCollected(t *testing.T) {
+	now := time.Now().UnixMicro()
+	s := memoStore(t, &now)
+	var b Batch
+	for i := range 2000 {
+		b.Derived = append(b.Derived, Derived{Key: fmt.Sprintf("%s%04d", tableHeads, i), Data: make([]byte, 4096)})
+	}
+	if err := s.Commit(t.Context(), b); err != nil {
+		t.Fatal(err)
+	}
+	r, err := GC(t.Context(), s, GCOptions{})
+	if err != nil || r.After >= r.Before {
+		t.Fatalf("%+v, %v: want a smaller file", r, err)
+	}
+	if err := s.Commit(t.Context(), Batch{Blocks: []Block{Raw([]byte("one"))}}); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := s.Block(t.Context(), Raw([]byte("one")).Link); err != nil || string(got) != "one" {
+		t.Errorf("afterwards a block is %q, %v", got, err)
+	}
+}

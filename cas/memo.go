@@ -1,14 +1,13 @@
 package cas
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
 	"slices"
 	"strings"
 	"time"
-
-	bolt "go.etcd.io/bbolt"
 
 	"wf/protocol"
 )
@@ -98,31 +97,18 @@ func (c *collector) dropMemos(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		slices.SortFunc(all, func(a, b memoEntry) int {
-			if a.at != b.at {
-				return int(max(-1, min(1, b.at-a.at)))
-			}
-			return strings.Compare(a.key, b.key)
-		})
-		keep := 0
-		for keep < min(len(all), MemosKept) && all[keep].at >= c.clock-memosKeptAt.Microseconds() {
-			keep++
-		}
-		for drop := range slices.Chunk(all[keep:], gcKeys) {
-			err := c.s.update(ctx, func(tx *bolt.Tx) error {
-				for _, m := range drop {
-					if err := sub(tx, indexDerived).Delete([]byte(m.key)); err != nil {
-						return err
-					}
-				}
-				return nil
-			})
-			if err != nil {
-				return err
-			}
+		slices.SortFunc(all, newestFirst)
+		drop := surplus(all, MemosKept, c.clock-memosKeptAt.Microseconds())
+		if err := c.dropDerived(ctx, drop, func(key string) []string { return []string{key} }); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// newestFirst orders entries by when they were stored.
+func newestFirst(a, b memoEntry) int {
+	return cmp.Or(cmp.Compare(b.at, a.at), strings.Compare(a.key, b.key))
 }
 
 // reachMemos marks what memos lead to. One of which a part is missing is of no use, and harms nothing.
