@@ -18,6 +18,7 @@ type Service interface {
 	Tasks
 	Memory
 	Notifications
+	Tables
 }
 
 // Workflows shows what can be started.

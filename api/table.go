@@ -75,7 +75,7 @@ type RowState string
 
 // The states.
 const (
-	RowWaiting RowState = "waiting" // nothing of it has begun
+	RowQueued  RowState = "queued" // nothing of it has begun
 	RowRunning RowState = "running"
 	RowPassed  RowState = "passed"
 	RowMixed   RowState = "mixed" // some of its trials passed

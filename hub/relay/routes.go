@@ -63,6 +63,8 @@ var routes = []route{
 	{"GET /v1/notifications", guard.Read, its, (*Hub).notifications},
 	{"POST /v1/notifications/retry", guard.Admin, its, (*Hub).notifications},
 	{"GET /v1/deletions", guard.Read, its, (*Hub).ofWorker},
+	{"GET /v1/tables", guard.Read, its, (*Hub).ofWorker},
+	{"GET /v1/tables/{table}", guard.Read, its, (*Hub).ofWorker},
 	{"GET /v1/blocks/{cid}", guard.Read, its, (*Hub).block},
 	{"GET /v1/replay", guard.Read, its, (*Hub).replay},
 }

@@ -118,6 +118,8 @@ var routes = []route{
 	{"GET", "/v1/notifications", guard.Read, "run after limit", (*Server).notifications},
 	{"POST", "/v1/notifications/retry", guard.Admin, "", body(wanted, (*Server).retryNotifications)},
 	{"GET", "/v1/deletions", guard.Read, "after limit", (*Server).deletions},
+	{"GET", "/v1/tables", guard.Read, "after limit", (*Server).tables},
+	{"GET", "/v1/tables/{table}", guard.Read, "", (*Server).table},
 	{"GET", "/v1/blocks/{cid}", guard.Read, "payload", (*Server).block},
 	{"POST", protocol.WebhookPath + "{name}", "", anyOther, (*Server).hook},
 	{"GET", "/v1/replay", guard.Read, anyOther, (*Server).replay},

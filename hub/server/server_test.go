@@ -183,6 +183,12 @@ func (s *shop) RetryNotifications(_ context.Context, r api.RetryNotifications) (
 func (s *shop) Deletions(_ context.Context, p api.Part) (*api.Deletions, error) {
 	return &api.Deletions{}, s.note("deletions %+v", p)
 }
+func (s *shop) Tables(_ context.Context, p api.Part) (*api.TableList, error) {
+	return &api.TableList{}, s.note("tables %+v", p)
+}
+func (s *shop) Table(_ context.Context, id protocol.RunID) (*api.Table, error) {
+	return &api.Table{}, s.note("table %s", id)
+}
 
 // The feed of a shop: a run R, whose head moves with seq.
 func (s *shop) After(context.Context, protocol.RunID, protocol.Seq) iter.Seq2[protocol.Entry, error] {
@@ -333,6 +339,8 @@ func TestRequestsReachTheBackendAndNothingElseDoes(t *testing.T) {
 		{"retry what has no id", "POST", "/v1/notifications/retry", `{"ids":["msg_a",""]}`, 400, "bad_request"},
 		{"retry as many as may be", "POST", "/v1/notifications/retry", `{"ids":["a"` + strings.Repeat(`,"a"`, 999) + `]}`, 200, "retry {IDs:[" + strings.Repeat("a ", 999) + "a] All:false}"},
 		{"retry too many", "POST", "/v1/notifications/retry", `{"ids":["a"` + strings.Repeat(`,"a"`, 1000) + `]}`, 400, "bad_request"},
+		{"tables", "GET", "/v1/tables?limit=3&after=7.x", "", 200, "tables {After:7.x Limit:3 Bytes:4194304}"},
+		{"a table", "GET", "/v1/tables/7K3Q000000", "", 200, "table 7K3Q000000"},
 		{"deletions", "GET", "/v1/deletions?limit=3&after=7.x", "", 200, "deletions {After:7.x Limit:3 Bytes:4194304}"},
 		{"a block", "GET", "/v1/blocks/" + blockCID.String(), "", 200, ""},
 		{"an unknown block", "GET", "/v1/blocks/bafkreifzjut3te7nhyekklss27nh3k72ysco7y32koao5eei66wof36n5e", "", 404, "not_found"},

@@ -711,6 +711,9 @@ export interface Role {
   status: "ok" | "failed" | "skipped" | "running" | "queued" | "waiting" | "parked" | "retrying"; // Of its newest visit.
 }
 
+/** How a row of a Table stands. */
+export type RowState = "queued" | "running" | "passed" | "mixed" | "failed" | "error";
+
 /** The tokens of a run, as the state of the run counts them. */
 export interface RowUsage {
   calls: number;
@@ -1008,6 +1011,65 @@ export interface StepView {
 
 /** SuspendReason says why a run was suspended. */
 export type SuspendReason = "interrupt" | "error" | "stalled" | "limit" | "answer";
+
+/** What a sweep or an eval has come to so far, a row for each variant or case: wf.table/v1. It is for screens; the commands themselves write wf.sweep/v1 and wf.eval/v1. */
+export interface Table {
+  schema: "wf.table/v1";
+  id: string;
+  kind: TableKind;
+  title: string; // What is compared, in a line.
+  complete: boolean;
+  live: boolean; // A process is at work on it.
+  began: Time;
+  changed: Time;
+  rows: number;
+  done: number; // Trials that have ended.
+  trials: number; // That there are to be.
+  failed: number; // Trials that did not pass, or could not be told.
+  notes: Array<string>; // Sentences below it.
+  columns: Array<TableColumn>;
+  body: Array<TableRow>;
+}
+
+/** A column of a Table. */
+export interface TableColumn {
+  name: string;
+  number: boolean; // Its cells stand right.
+}
+
+/** What a list shows of a sweep or an eval. */
+export interface TableHead {
+  id: string;
+  kind: TableKind;
+  title: string; // What is compared, in a line.
+  complete: boolean;
+  live: boolean; // A process is at work on it.
+  began: Time;
+  changed: Time;
+  rows: number;
+  done: number; // Trials that have ended.
+  trials: number; // That there are to be.
+  failed: number; // Trials that did not pass, or could not be told.
+}
+
+/** What made a table. */
+export type TableKind = "sweep" | "eval";
+
+/** The sweeps and evals of a store: wf.tables/v1. */
+export interface TableList {
+  schema: "wf.tables/v1";
+  items: Array<TableHead>; // The one that changed last first.
+  next?: string; // Part.After of those behind these; "" at the end.
+}
+
+/** A variant of a sweep, or a case of an eval. */
+export interface TableRow {
+  state: RowState;
+  cells: Array<string>; // One for each column, as people read it.
+  why?: string; // It did not pass, in a sentence.
+  runs: Array<string>; // Of its trials, at most TableRuns, those that did not pass first.
+  others?: number; // Runs beyond those.
+}
 
 /** One task. */
 export interface Task {

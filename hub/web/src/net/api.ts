@@ -2,7 +2,7 @@
 
 import type {
   Accepted, Agents, AnswerRequest, Artifacts, Cost, Deletions, Diff, Info, Login, MessageRequest, Messages, NotificationList, NotificationsRetried, Queue, Queued,
-  RetryNotificationsRequest, Run, Runs, StartRequest, Started, Verify, Workflows,
+  RetryNotificationsRequest, Run, Runs, StartRequest, Started, Table, TableList, Verify, Workflows,
 } from "../model/service.ts";
 import {entryOf} from "../model/wire.ts";
 import {keep, session} from "./session.ts";
@@ -121,6 +121,8 @@ export const api = {
   payload: async (cid: string) => (await call("GET", `/v1/blocks/${encodeURIComponent(cid)}?payload=true`)).text(),
   notifications: (q: {run: string; agent: string; limit: number}, signal?: AbortSignal) => get<NotificationList>(`/v1/notifications${search(q)}`, signal),
   retryNotifications: (r: RetryNotificationsRequest, at: {agent: string; run?: string}) => post<NotificationsRetried>(`/v1/notifications/retry${search(at)}`, r),
+  tables: (q: {agent: string; limit: number}, signal?: AbortSignal) => get<TableList>(`/v1/tables${search(q)}`, signal),
+  table: (id: string, q: {agent: string}, signal?: AbortSignal) => get<Table>(`/v1/tables/${encodeURIComponent(id)}${search(q)}`, signal),
   deletions: (q: {agent: string; limit: number}, signal?: AbortSignal) => get<Deletions>(`/v1/deletions${search(q)}`, signal),
   agents: () => get<Agents>("/v1/agents"),
   queue: () => get<Queue>("/v1/queue"),

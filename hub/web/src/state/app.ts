@@ -88,10 +88,10 @@ export async function begin(): Promise<void> {
 }
 
 // Where we are: #/, #/run/ID?step=coder%232&tab=messages&seq=12, #/agents, #/queue,
-// #/notifications?run=ID, #/deletions.
+// #/notifications?run=ID, #/tables?id=ID, #/deletions.
 
 export interface Route {
-  page: "runs" | "run" | "agents" | "queue" | "notifications" | "deletions";
+  page: "runs" | "run" | "agents" | "queue" | "notifications" | "tables" | "deletions";
   run: string;
   query: Record<string, string>;
 }
@@ -101,7 +101,7 @@ function parse(): Route {
   const [, page = "", id = ""] = path.split("/");
   const query = Object.fromEntries(new URLSearchParams(search));
   if (page === "run" && id) return {page: "run", run: decodeURIComponent(id), query};
-  if (page === "agents" || page === "queue" || page === "notifications" || page === "deletions") return {page, run: "", query};
+  if (page === "agents" || page === "queue" || page === "notifications" || page === "tables" || page === "deletions") return {page, run: "", query};
   return {page: "runs", run: "", query};
 }
 

@@ -54,6 +54,7 @@ function Top() {
         {info.value?.kind === "hub" ? <a href={hrefOf("agents")} aria-current={at("agents")}>Agents</a> : null}
         {info.value?.kind === "hub" ? <a href={hrefOf("queue")} aria-current={at("queue")}>Queue</a> : null}
         <a href={hrefOf("notifications")} aria-current={at("notifications")}>Notifications</a>
+        <a href={hrefOf("tables")} aria-current={at("tables")}>Sweeps</a>
         <a href={hrefOf("deletions")} aria-current={at("deletions")}>Deleted</a>
       </nav>
       <div class="end">

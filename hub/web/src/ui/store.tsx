@@ -1,4 +1,4 @@
-// What belongs to a store and to no run: where notifications went, and which runs were deleted. At a hub each worker
+// What belongs to a store and to no run: where notifications went, what sweeps and evals came to, and which runs were deleted. At a hub each worker
 // has a store of its own.
 
 import {useEffect, useState} from "preact/hooks";
@@ -8,16 +8,18 @@ import {api} from "../net/api.ts";
 import {fault, hrefOf, info, may, now, refine, route, tell} from "../state/app.ts";
 import {agents, followHub} from "../state/runs.ts";
 import {useLoad} from "./load.ts";
+import {Tables} from "./tables.tsx";
 import {Ago, Empty, Status} from "./widgets.tsx";
 
 const part = 100; // items of a list that are read at once
 const most = 5000;
+const titles = {notifications: "Notifications", deletions: "Deleted runs", tables: "Sweeps and evals"};
 const fresh = 10_000; // ms after which what is shown is read again
 
-export function OfStore({page}: {page: "notifications" | "deletions"}) {
+export function OfStore({page}: {page: "notifications" | "deletions" | "tables"}) {
   const [limit, setLimit] = useState(part);
   useEffect(() => {
-    document.title = (page === "notifications" ? "Notifications" : "Deleted runs") + " · wf";
+    document.title = titles[page] + " · wf";
     return followHub();
   }, [page]);
   const hub = info.value?.kind === "hub";
@@ -34,17 +36,17 @@ export function OfStore({page}: {page: "notifications" | "deletions"}) {
     </select>
   ) : null;
   const of = {agent, pick, limit, more: limit < most ? () => setLimit(Math.min(most, limit + part)) : null};
-  return page === "notifications" ? <Notifications key={agent} {...of} /> : <Deletions key={agent} {...of} />;
+  return page === "notifications" ? <Notifications key={agent} {...of} /> : page === "tables" ? <Tables key={agent} {...of} /> : <Deletions key={agent} {...of} />;
 }
 
-interface Of {
+export interface Of {
   agent: string; // "" where there is one store
   pick: preact.ComponentChildren;
   limit: number;
   more: (() => void) | null;
 }
 
-function More({next, more}: {next: string | undefined; more: Of["more"]}) {
+export function More({next, more}: {next: string | undefined; more: Of["more"]}) {
   return next && more ? <p class="more"><button type="button" class="btn" onClick={more}>Show more</button></p> : null;
 }
 
