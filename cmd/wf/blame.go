@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"iter"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -103,27 +104,42 @@ func inWorkspace(dir, file string) (string, bool) {
 	return filepath.ToSlash(rel), dir != "" && err == nil && filepath.IsLocal(rel)
 }
 
-// sought is how many runs are looked at for one that recorded files.
+// sought is how many runs are looked at for those that recorded files.
 const sought = 1000
 
 // recordedAt is what the newest run recorded in the workspace of a file.
 func recordedAt(ctx context.Context, p *target, file string) (*api.Looks, error) {
-	page, err := p.List(ctx, api.Query{All: true, Limit: sought})
-	if err != nil {
-		return nil, err
+	in := func(workspace string) bool {
+		_, inside := inWorkspace(workspace, file)
+		return inside
 	}
-	for _, row := range page.Items {
-		v, err := p.Run(ctx, row.ID, api.Window{Limit: 1})
-		if err != nil {
-			return nil, err
-		}
-		if _, inside := inWorkspace(v.Info.Workspace, file); !inside {
-			continue
-		}
-		l, err := p.Looks(ctx, row.ID)
-		if err != nil || l.Recorded {
-			return l, err
-		}
+	for l, err := range recorded(ctx, p, in) {
+		return l, err
 	}
 	return nil, protocol.ErrNotFound.With("--run names a run", "no run recorded files in a workspace that has %s", file)
+}
+
+// recorded is what runs recorded in the workspaces that are meant, the newest run first.
+func recorded(ctx context.Context, p *target, in func(workspace string) bool) iter.Seq2[*api.Looks, error] {
+	return func(yield func(*api.Looks, error) bool) {
+		page, err := p.List(ctx, api.Query{All: true, Limit: sought})
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		for _, row := range page.Items {
+			v, err := p.Run(ctx, row.ID, api.Window{Limit: 1})
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			if !in(v.Info.Workspace) {
+				continue
+			}
+			l, err := p.Looks(ctx, row.ID)
+			if (err != nil || l.Recorded) && (!yield(l, err) || err != nil) {
+				return
+			}
+		}
+	}
 }

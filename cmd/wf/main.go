@@ -175,6 +175,7 @@ var commands = []struct {
 	{"run", newCancel},
 	{"run", newFork},
 	{"run", newRestore},
+	{"run", newCommit},
 	{"run", newBackfill},
 	{"run", newChat},
 	{"run", newDemo},

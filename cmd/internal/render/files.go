@@ -150,3 +150,34 @@ func (p *Printer) ShowBlame(b *api.Blame) error {
 	}
 	return nil
 }
+
+// ShowCommit tells which steps wrote what was committed, or would be.
+func (p *Printer) ShowCommit(c *api.Commit) error {
+	users, untold := 0, 0
+	for _, x := range c.Paths {
+		switch {
+		case x.Why != "":
+			untold++
+			p.Progress("%s: %s", OneLine(Visible(x.Path), 200), Visible(x.Why))
+		case len(x.By) == 0:
+			users++
+		}
+	}
+	for _, t := range c.Trailers {
+		fmt.Fprintf(p.Out, "%s\n", Visible(t))
+	}
+	line := protocol.Plural(len(c.Paths), "path")
+	if users > 0 {
+		line += fmt.Sprintf(", %d that no run wrote", users)
+	}
+	if untold > 0 {
+		line += fmt.Sprintf(", %d of which it cannot be told", untold)
+	}
+	if c.Commit != "" {
+		line += "; commit " + c.Commit[:min(len(c.Commit), 12)]
+	} else {
+		line += " staged"
+	}
+	_, err := fmt.Fprintln(p.Out, line)
+	return err
+}
