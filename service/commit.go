@@ -264,15 +264,15 @@ func (c *Committing) git(ctx context.Context, line string, stdin []byte) ([]byte
 		return nil, fmt.Errorf("git in %s: %w", c.Workspace, err)
 	case code != 0:
 		why := strings.TrimSpace(failed.String() + "\n" + said.String())
-		return nil, fmt.Errorf("git in %s ended with %d: %s: %w", c.Workspace, code, why[:min(len(why), 2000)], errGit)
+		return nil, fmt.Errorf("git in %s ended with %d: %s: %w", c.Workspace, code, why[:min(len(why), 2000)], ErrGit)
 	case said.over:
 		return nil, fmt.Errorf("git in %s wrote more than %d bytes: %w", c.Workspace, gitSaysMax, errors.ErrUnsupported)
 	}
 	return said.Bytes(), nil
 }
 
-// errGit says that git did not do what it was asked for.
-var errGit = &protocol.Error{Code: "git", Message: "git failed", Hint: "it ran as an agent's commands do, without a network, signing keys and an editor; --no-verify leaves hooks out, and git commit --trailer 'Wf-Step: RUN:STEP' commits as you"}
+// ErrGit says that git did not do what it was asked for.
+var ErrGit = &protocol.Error{Code: "git", Message: "git failed", Hint: "it ran as an agent's commands do, without a network, signing keys and an editor; --no-verify leaves hooks out, and git commit --trailer 'Wf-Step: RUN:STEP' commits as you"}
 
 // bounded keeps so many bytes.
 type bounded struct {

@@ -39,7 +39,7 @@ var exits = []help.ExitStatus{
 	{Status: 0, Meaning: "done; for a run only after its done event is durable"},
 	{Status: 1, Meaning: "the run failed, is suspended by an error or stalled, or the check found a difference", Codes: []string{
 		errRunFailed.Code, errRunCancelled.Code, errRunSuspended.Code, errDifference.Code, errRefused.Code, errConflicts.Code,
-		protocol.ErrInvalidBlock.Code, protocol.ErrNotFound.Code, protocol.ErrHeadMoved.Code, protocol.ErrServeStopped.Code, protocol.ErrCausedTooDeep.Code, protocol.ErrCacheMiss.Code,
+		protocol.ErrInvalidBlock.Code, protocol.ErrNotFound.Code, protocol.ErrHeadMoved.Code, protocol.ErrServeStopped.Code, protocol.ErrCausedTooDeep.Code, protocol.ErrCacheMiss.Code, service.ErrNothingStaged.Code, service.ErrGit.Code,
 	}},
 	{Status: 2, Meaning: "wrong usage", Codes: []string{
 		protocol.ErrUsage.Code, protocol.ErrInputs.Code, protocol.ErrAnswer.Code, protocol.ErrMedia.Code, protocol.ErrUpgrade.Code, protocol.ErrUnknownRun.Code, protocol.ErrUnknownStep.Code, protocol.ErrMethod.Code, protocol.ErrNotRunning.Code, protocol.ErrRunDeleted.Code, protocol.ErrNotFinal.Code, protocol.ErrAmbiguous.Code,
