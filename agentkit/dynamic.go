@@ -1,6 +1,7 @@
 package agentkit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,7 +28,7 @@ const dynamicReadMax = 16 << 20
 // once, before the visit starts, and recorded; it never enters a prompt in another way.
 func dynamic(ctx context.Context, turn protocol.Turn) (string, error) {
 	var parts []string
-	dir := filepath.Join(turn.Workspace, turn.Role.Dir)
+	dir := filepath.Join(cmp.Or(turn.At, turn.Workspace), turn.Role.Dir)
 	for _, what := range turn.Role.Dynamic {
 		switch what {
 		case "date":

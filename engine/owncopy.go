@@ -119,12 +119,33 @@ func (e *Engine) enterOwn(ctx context.Context, x *assignment, emit roles.Emit) (
 			return nil, copyFailure(turn, err)
 		}
 	}
+	if e.placesCopies(turn) {
+		turn.At = turn.Workspace
+	}
 	turn.Workspace, turn.Private = o.Files(), o.Private()
 	if turn.Env = maps.Clone(turn.Env); turn.Env == nil {
 		turn.Env = map[string]string{}
 	}
 	turn.Env["GIT_CEILING_DIRECTORIES"] = filepath.Dir(o.Files())
 	return func() { _ = o.Close() }, nil // nothing was written to the lock
+}
+
+// placesCopies reports whether the commands of a visit find its copy where the workspace lies, and nothing of the workspace itself:
+// what compilers and caches know by paths then holds for the copy too.
+func (e *Engine) placesCopies(turn *protocol.Turn) bool {
+	if turn.Role.Sandbox == protocol.SandboxOff || turn.Role.Action == protocol.ActRun && !turn.Confined {
+		return false
+	}
+	run, _ := e.Performers[protocol.ActRun].(*roles.Run)
+	if run == nil {
+		return false
+	}
+	hiding, ok := run.Walls.(roles.Hiding)
+	if !ok {
+		return false
+	}
+	_, err := hiding.Hides()
+	return err == nil
 }
 
 // copyName is how the copy of a visit is called, by its key: paths of sockets below it may have 107 bytes.

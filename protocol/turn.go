@@ -37,6 +37,7 @@ type Turn struct {
 	Cache    string            // what the run does about results that can be reused; it holds in sub-workflows too
 
 	Workspace string          // absolute; commands run in Workspace joined with Role.Dir
+	At        string          // where confined commands find Workspace, if that can be had: a copy lies where the directory does; "" is Workspace itself
 	Private   string          // where confined commands keep what is theirs (HOME, TMPDIR, caches), for a Workspace that goes when the visit is recorded; "" is as for any workspace
 	File      string          // path of the definition; relative script files are found beside it
 	Sources   map[string]Link // ActWorkflow: the YAML texts of sub-workflows, by the CIDs of their definitions

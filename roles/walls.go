@@ -35,6 +35,7 @@ type Hiding interface {
 type Command struct {
 	Line      string   // what sh -c runs
 	Workspace string   // which a confined command may write
+	At        string   // where a confined command finds Workspace, as Turn.At
 	Dir       string   // where it starts
 	Network   bool     // of the machine, for a confined command
 	Hosts     []string // endpoints that a confined command reaches without Network

@@ -37,6 +37,7 @@ type Pool struct {
 	Servers []protocol.MCPServer
 	Dir     string // where programs run, absolute
 	Root    string // the workspace, out of which no link in Dir leads; "" is Dir
+	At      string // as Turn.At
 	Private string // as Turn.Private
 	// Trusted tells whether a person trusts a server, within walls or with the files of the workspace that its
 	// command names, as they are: nil, or an error that says what to do. It is asked before each start as the user, and

@@ -46,7 +46,7 @@ func (p *Pool) launch(s protocol.MCPServer, at Place, env []string) (*program, e
 	if !at.Confined {
 		return startProgram(at.program, s.Command, append(outside(root, sandbox.Environ()), env...), root, p.Dir)
 	}
-	policy := sandbox.Policy{Workspace: root, Private: p.Private, Dir: p.Dir, Environ: env, Grace: grace, Lasting: true}
+	policy := sandbox.Policy{Workspace: root, At: p.At, Private: p.Private, Dir: p.Dir, Environ: env, Grace: grace, Lasting: true}
 	policy.Network, policy.Hosts = s.Reach()
 	if p.Confine != nil {
 		var err error

@@ -13,6 +13,8 @@ import (
 type launch struct {
 	Args []string
 	Dir  string
+	Work string // the workspace, the first of Write
+	At   string // where the command finds it; without Namespaces that is Work
 	Env  []string
 
 	Read    []string // may be read and executed
@@ -58,4 +60,15 @@ type overlay struct {
 	Lower string // what is read, and is never changed
 	Upper string
 	Work  string // of the kernel, empty, on the file system of Upper
+}
+
+// moved reports whether the command finds the workspace elsewhere.
+func (l *launch) moved() bool { return l.At != l.Work }
+
+// place is where the command finds a path.
+func (l *launch) place(path string) string {
+	if !l.moved() || !within(path, l.Work) {
+		return path
+	}
+	return l.At + path[len(l.Work):]
 }

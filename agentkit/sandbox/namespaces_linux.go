@@ -21,7 +21,11 @@ func (l *launch) namespaces() error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("make mounts private: %w", err)
 	}
-	return l.enterRoot()
+	if err := l.enterRoot(); err != nil {
+		return err
+	}
+	l.settle()
+	return nil
 }
 
 // loopback brings up the only interface of a new network namespace.

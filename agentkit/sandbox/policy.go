@@ -19,6 +19,10 @@ type Policy struct {
 	// home directory of the user, unless that is an empty one as in tests and containers.
 	Workspace string
 
+	// At is where the command finds Workspace, absolute, where the machine has namespaces: a copy of a directory lies where that
+	// does, so that what compilers and caches know of paths holds for it. "" is Workspace itself.
+	At string
+
 	// Dir is where the command starts, absolute; "" is Workspace. It lies in Workspace, links
 	// resolved: any other is refused.
 	Dir string

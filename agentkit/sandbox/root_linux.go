@@ -96,7 +96,10 @@ var devLinks = []symlink{
 // open as it should be, is not mounted again.
 func (l *launch) plan() []planned {
 	var plan []planned
-	add := func(p planned) { plan = append(plan, p) }
+	add := func(p planned) {
+		p.path = l.place(p.path)
+		plan = append(plan, p)
+	}
 	for path := range devices {
 		add(planned{path: path, from: path})
 	}
@@ -111,7 +114,7 @@ func (l *launch) plan() []planned {
 		add(planned{path: o.At, from: o.Lower, over: &o})
 	}
 	for _, path := range l.Read {
-		if !inside(path, l.Write) && !within(path, "/proc") {
+		if !inside(path, l.Write) && !(l.moved() && within(path, l.At)) && !within(path, "/proc") {
 			add(planned{path: path, from: path, closed: true})
 		}
 	}
@@ -149,7 +152,14 @@ func (l *launch) plan() []planned {
 // wrote beside its workspace would be lost.
 func (l *launch) ownTmp() bool {
 	inTmp := func(path string) bool { return within(path, tmp) }
-	return l.Tmp != "" && !slices.ContainsFunc(l.Write, inTmp) && !slices.ContainsFunc(l.Read, inTmp)
+	return l.Tmp != "" && !inTmp(l.At) && !slices.ContainsFunc(l.Write, inTmp) && !slices.ContainsFunc(l.Read, inTmp)
+}
+
+// settle goes over to the paths that the command has.
+func (l *launch) settle() {
+	if l.moved() {
+		l.Dir, l.Write[0] = l.place(l.Dir), l.At
+	}
 }
 
 // covers reports whether p is in the root already, as p would be, where q is.

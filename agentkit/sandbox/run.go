@@ -100,6 +100,12 @@ func (p Policy) launch(at found, args []string) (launch, error) {
 			return launch{}, errHome
 		}
 	}
+	place := work
+	if p.At != "" && at.tier.Namespaces {
+		if place, err = filepath.EvalSymlinks(p.At); err != nil {
+			return launch{}, err
+		}
+	}
 	own, err := p.private(work)
 	if err != nil {
 		return launch{}, err
@@ -137,7 +143,7 @@ func (p Policy) launch(at found, args []string) (launch, error) {
 		return launch{}, err
 	}
 	l := launch{
-		Args: args, Dir: dir, Tmp: own.tmp, Overlays: overlays, layers: held, Devices: devices, SSHAgent: agent,
+		Args: args, Dir: dir, Work: work, At: place, Tmp: own.tmp, Overlays: overlays, layers: held, Devices: devices, SSHAgent: agent,
 		ABI: at.tier.ABI, Namespaces: at.tier.Namespaces, NetNS: at.tier.Namespaces && !p.Network, Network: p.Network,
 		Write: []string{work, own.tmp, own.home, own.goCache},
 		Plain: p.Plain, Limits: p.Limits.filled(), Grace: cmp.Or(p.Grace, DefaultGrace), stdin: p.Stdin, met: p.Met, appeared: p.Appeared,
@@ -153,6 +159,11 @@ func (p Policy) launch(at found, args []string) (launch, error) {
 			return err
 		}
 		l.Env = own.environ(host, p, overlays)
+		for i, pair := range l.Env {
+			if pwd, ok := strings.CutPrefix(pair, "PWD="+p.Workspace); ok && l.moved() {
+				l.Env[i] = "PWD=" + p.At + pwd
+			}
+		}
 		if l.SSHAgent != "" {
 			l.Env = append(l.Env, "SSH_AUTH_SOCK="+agentSocket)
 		}
@@ -175,7 +186,7 @@ func (p Policy) launch(at found, args []string) (launch, error) {
 			l.Read = append(l.Read, linked) // it was found without links, and none is followed to it
 		}
 		if l.Namespaces {
-			l.Links = slices.DeleteFunc(host.links(append(append(readable, p.Workspace, p.Dir), p.Devices...)), func(s symlink) bool { return inside(s.Path, l.Write) })
+			l.Links = slices.DeleteFunc(host.links(append(append(readable, p.Workspace, p.Dir, p.At), p.Devices...)), func(s symlink) bool { return inside(s.Path, l.Write) })
 		}
 		return nil
 	}

@@ -104,6 +104,12 @@ func (w Workspace) given(name string) (rest string, ok bool) {
 func inside(at Workspace, name string) (local string, ok bool) {
 	if filepath.IsAbs(name) {
 		rel, err := filepath.Rel(at.Dir, name)
+		if (err != nil || !filepath.IsLocal(rel)) && at.At != "" { // as commands name it
+			var below string
+			if below, err = at.below(); err == nil {
+				rel, err = filepath.Rel(filepath.Join(at.At, below), name)
+			}
+		}
 		if err != nil || !filepath.IsLocal(rel) {
 			return name, false
 		}

@@ -70,6 +70,7 @@ type Tool struct {
 type Workspace struct {
 	Dir  string // absolute
 	Root string // what commands may write, absolute; "" is Dir, which lies in it
+	At   string // where commands find Root, as Turn.At
 	// Artifacts is a directory that may be read, by paths that begin with $WF_ARTIFACTS; "" is none.
 	Artifacts string
 	Private   string         // as Turn.Private

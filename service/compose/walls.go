@@ -73,7 +73,7 @@ func policyOf(c roles.Command, grants sandbox.Grants) sandbox.Policy {
 	if c.Artifacts != "" {
 		grants.Read = append(grants.Read, c.Artifacts)
 	}
-	return sandbox.Policy{Workspace: c.Workspace, Private: c.Private, Plain: c.Sealed, Dir: c.Dir, Network: c.Network, Hosts: c.Hosts, Met: c.Hit, Appeared: c.Appeared, Environ: c.Env, Stdin: c.Stdin,
+	return sandbox.Policy{Workspace: c.Workspace, At: c.At, Private: c.Private, Plain: c.Sealed, Dir: c.Dir, Network: c.Network, Hosts: c.Hosts, Met: c.Hit, Appeared: c.Appeared, Environ: c.Env, Stdin: c.Stdin,
 		Grants: grants, Grace: c.Grace}
 }
 
