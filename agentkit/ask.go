@@ -1,6 +1,7 @@
 package agentkit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -161,7 +162,7 @@ func (v *visit) call(ctx context.Context, name string, m llms.Model) error {
 func (v *visit) describe(messages []protocol.Message) model.Request {
 	r := model.Request{
 		Role: v.turn.Role.Name, Visit: v.turn.Visit,
-		Params: protocol.JSON(v.turn.Role.Params), CacheKey: cacheKey(v.turn.Run, v.turn.Role.Name),
+		Params: protocol.JSON(v.turn.Role.Params), CacheKey: cacheKey(v.turn, v.turn.Role.Name),
 	}
 	if v.turn.Item != nil {
 		r.Item = &v.turn.Item.Index
@@ -276,7 +277,7 @@ func backoff(try int, after time.Duration) (wait time.Duration, ok bool) {
 	return min(Backoff<<(try-1), MaxWait), true
 }
 
-// cacheKey is the same for all calls of a role in a run and says nothing about either.
-func cacheKey(run protocol.RunID, role string) string {
-	return "wf-" + hexOf(string(run) + "\x00" + role)[:24]
+// cacheKey is the same for all calls of a role in a run, and in forks of the run, and says nothing about either.
+func cacheKey(turn *protocol.Turn, role string) string {
+	return "wf-" + hexOf(string(cmp.Or(turn.Origin, turn.Run)) + "\x00" + role)[:24]
 }

@@ -86,7 +86,7 @@ func (v *visit) putInOrder(ctx context.Context, s *memory.Store, live []protocol
 func (v *visit) ponder(ctx context.Context, messages []protocol.Message, offer []protocol.Tool) (reply protocol.Message, why, err error) {
 	a := aside{kind: protocol.UsageReflection, model: v.summaryModel(), messages: messages, offer: offer, request: v.describe(messages)}
 	a.request.Call, a.request.Reflection, a.request.Prompt = v.thoughts, true, 2
-	a.request.CacheKey = cacheKey(v.turn.Run, v.turn.Role.Name+"\x00reflection")
+	a.request.CacheKey = cacheKey(v.turn, v.turn.Role.Name+"\x00reflection")
 	r, usage, why := v.callAside(ctx, a)
 	switch {
 	case ctx.Err() != nil:

@@ -125,10 +125,12 @@ type Fork struct {
 	With *Definition `json:"with,omitempty"`
 	Hold bool        `json:"hold,omitempty"` // make the fork, and do not go on with it
 
-	// Dir is another workspace, as an absolute path, and Worktree a clone of the repository at the commit that the
-	// step found. Both are for the machine of the store: over HTTP they are refused.
+	// Dir is another workspace, as an absolute path, Worktree a clone of the repository at the commit that the step found, and
+	// Files a directory of the fork with the files that the run recorded there. They are for the machine of the store: over
+	// HTTP they are refused.
 	Dir      string `json:"-"`
 	Worktree bool   `json:"-"`
+	Files    bool   `json:"-"`
 }
 
 // Definition is a workflow that is not in the store yet, with the files that it names.

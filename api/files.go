@@ -144,6 +144,30 @@ func (l *Looks) Of(step string) (*Span, error) {
 	return out, nil
 }
 
+// Before is the look that has the files as a fork at a step finds them. It shares the events up to at. Without after that is
+// what the first attempt of the step found, else, and with after, the last look until at. Where there is none it is an error
+// wrapping protocol.ErrNotFound.
+func (l *Looks) Before(step string, after bool, at protocol.Seq) (*Shot, error) {
+	whole, err := l.Of("")
+	if err != nil {
+		return nil, err
+	}
+	var last *Shot
+	for i := range whole.Shots {
+		x := &whole.Shots[i]
+		switch {
+		case !after && x.Step == step && x.Phase == protocol.FilesBefore && x.Attempt <= 1:
+			return x, nil
+		case x.Seq <= at:
+			last = x
+		}
+	}
+	if last == nil {
+		return nil, protocol.ErrNotFound.With("wf files "+string(l.Run)+" shows what the run recorded", "run %s recorded no files before event %d", l.Run, at+1)
+	}
+	return last, nil
+}
+
 // At is the look at what a step found, or at what it left.
 func (s *Span) At(before bool) *Shot {
 	if before {

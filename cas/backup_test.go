@@ -33,7 +33,7 @@ func toBackUp(t testing.TB) *Store {
 			t.Fatal(err)
 		}
 		if e.Seq == 70 {
-			if _, err := j.Fork(t.Context(), 1, "fork", e, Draft{Data: protocol.Forked{}}, nil); err != nil {
+			if _, err := j.Fork(t.Context(), 1, "fork", e, []Draft{{Data: protocol.Forked{}}}, nil, nil); err != nil {
 				t.Fatal(err)
 			}
 		}

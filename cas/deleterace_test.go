@@ -28,7 +28,7 @@ func TestARunThatWasDeletedIsNotForked(t *testing.T) {
 	bury(t, s, "one")
 	must(GC(ctx, s, GCOptions{Grace: time.Hour}))
 	wantHas(t, s, false, at.CID)
-	if _, err := j.Fork(ctx, 1, "fork", at, Draft{Data: protocol.Forked{}}, nil); !errors.Is(err, protocol.ErrRunDeleted) {
+	if _, err := j.Fork(ctx, 1, "fork", at, []Draft{{Data: protocol.Forked{}}}, nil, nil); !errors.Is(err, protocol.ErrRunDeleted) {
 		t.Errorf("a fork of it: %v", err)
 	}
 	if h := must(s.Head(ctx, "run/fork")); h.Link.Defined() {
@@ -64,7 +64,7 @@ func TestARunIsDeletedOnceWhileItIsForkedAndCollected(t *testing.T) {
 			d := must(Bury(head, protocol.Tombstone{By: fmt.Sprint(i), At: 1}))
 			all.Go(func() { deleted[i] = other.Commit(ctx, Batch{Deletes: []Deletion{d}}) })
 			all.Go(func() {
-				_, forked[i] = j.Fork(ctx, 1, protocol.RunID(fmt.Sprint("fork", i)), at, Draft{Data: protocol.Forked{}}, nil)
+				_, forked[i] = j.Fork(ctx, 1, protocol.RunID(fmt.Sprint("fork", i)), at, []Draft{{Data: protocol.Forked{}}}, nil, nil)
 			})
 			all.Go(func() {
 				if _, err := GC(ctx, other, GCOptions{Grace: time.Hour}); err != nil && !errors.Is(err, protocol.ErrBusy) {

@@ -103,17 +103,21 @@ func (j *Journal) Catchup(ctx context.Context) ([]protocol.Entry, error) {
 	return out, nil
 }
 
-// Fork begins the journal of newRun on the event at, with draft as its first own event, and
-// copies nothing. ErrHeadMoved means that newRun exists already.
-func (j *Journal) Fork(ctx context.Context, now int64, newRun protocol.RunID, at protocol.Entry, draft Draft, blocks []Block) (*Journal, error) {
+// Fork begins the journal of newRun on the event at, with drafts as its first own events, and
+// copies nothing. ErrHeadMoved means that newRun exists already. before is called with what is about to be
+// committed; nil is not.
+func (j *Journal) Fork(ctx context.Context, now int64, newRun protocol.RunID, at protocol.Entry, drafts []Draft, blocks []Block, before func(*Staged)) (*Journal, error) {
 	if err := checkRunID(newRun); err != nil {
 		return nil, err
 	}
 	f := j.s.journalAt(protocol.RunHead(newRun), "run "+string(newRun), EventRef{at.Seq, at.CID})
-	st, err := f.Stage(now, []Draft{draft}, blocks)
+	st, err := f.Stage(now, drafts, blocks)
 	if err == nil {
 		move := &st.batch.Moves[0]
 		move.Old, move.Base = protocol.Link{}, protocol.RunOf(j.name) // the new head does not exist yet
+		if before != nil {
+			before(st)
+		}
 		_, err = f.Commit(ctx, st)
 	}
 	if err != nil {

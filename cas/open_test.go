@@ -277,7 +277,7 @@ func TestW05IndexesAreRebuilt(t *testing.T) {
 					t.Fatal(err)
 				}
 				base := castest.Append(t, j, 300)
-				f, err := j.Fork(ctx, castest.Now, "r2", base[149], cas.Draft{Data: protocol.Forked{Base: base[149].CID}}, nil)
+				f, err := j.Fork(ctx, castest.Now, "r2", base[149], []cas.Draft{{Data: protocol.Forked{Base: base[149].CID}}}, nil, nil)
 				if err != nil {
 					t.Fatal(err)
 				}

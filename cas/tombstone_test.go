@@ -142,7 +142,7 @@ func TestAForkOfADeletedRunIsReadAndVerified(t *testing.T) {
 			at = e
 		}
 	}
-	if _, err := j.Fork(ctx, 1, "two", at, Draft{Data: protocol.Forked{}}, nil); err != nil {
+	if _, err := j.Fork(ctx, 1, "two", at, []Draft{{Data: protocol.Forked{}}}, nil, nil); err != nil {
 		t.Fatal(err)
 	}
 	forks := must(s.Forks(ctx, "one"))

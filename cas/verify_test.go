@@ -60,7 +60,7 @@ func TestVerifyOfAGoodStoreIsClean(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := j.Fork(t.Context(), e.TS+1, "fork", e, Draft{Data: protocol.Forked{Base: e.CID}}, nil); err != nil {
+		if _, err := j.Fork(t.Context(), e.TS+1, "fork", e, []Draft{{Data: protocol.Forked{Base: e.CID}}}, nil, nil); err != nil {
 			t.Fatal(err)
 		}
 		break

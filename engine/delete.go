@@ -86,6 +86,7 @@ func (e *Engine) delete(ctx context.Context, run protocol.RunID, b Burial, at in
 	}
 	for _, r := range runs {
 		e.dropCopies(r)
+		e.dropForked(r)
 		if err := e.Store.DropLock(r); err != nil {
 			e.warn(fmt.Errorf("run %s is deleted, and the file of its lock is left: %w", r, err))
 		}

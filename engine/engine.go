@@ -129,6 +129,9 @@ type Launch struct {
 	// Cache is what the run does about results that can be reused: "" reuses them, protocol.CacheOff none, and
 	// protocol.CacheOffline performs nothing that could have been reused.
 	Cache string
+	// Trial and Origin are as in protocol.RunStarted.
+	Trial  string
+	Origin protocol.RunID
 
 	// Trigger is what begins the run; nil is a person or a client.
 	Trigger *protocol.Trigger
@@ -244,7 +247,7 @@ func (e *Engine) Begin(ctx context.Context, l Launch) (run protocol.RunID, fresh
 	hide := hider(l.Program)
 	d := protocol.RunStarted{Start: begin.start, Source: source, Sources: sources, Title: hide.String(cmp.Or(l.Title, l.Program.Workflow.Name)), Description: protocol.NewText(hide.String(l.Description)),
 		Type: l.Type, Scope: l.Scope, Tags: l.Tags, CreatedBy: l.CreatedBy, TargetUser: l.TargetUser, RequestID: l.RequestID,
-		Parent: l.parent, Workspace: l.Workspace, Version: e.Version, Models: l.Models, File: l.File, Context: l.Context, Cache: l.Cache, AllowSecretInputs: l.AllowSecretInputs, Trigger: l.Trigger, CausedBy: l.CausedBy}
+		Parent: l.parent, Workspace: l.Workspace, Version: e.Version, Models: l.Models, File: l.File, Context: l.Context, Cache: l.Cache, Trial: l.Trial, Origin: l.Origin, AllowSecretInputs: l.AllowSecretInputs, Trigger: l.Trigger, CausedBy: l.CausedBy}
 	if l.Place != l.Workspace {
 		d.Place = l.Place
 	}

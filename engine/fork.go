@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"wf/cas"
@@ -25,6 +26,17 @@ type ForkOptions struct {
 	Note   string
 	By     string
 
+	// RequestID makes a fork once: with one that was used before Fork makes nothing, and gives the fork of then.
+	RequestID string
+	// Files is a tree that the run recorded: the fork has these files in a directory of its own, in place of Dir. LeftOut
+	// is called with each file that it does not get, and why; nil is not.
+	Files   protocol.Link
+	LeftOut func(what string)
+	// Inputs take the place of those of the run, by name; nil leaves them.
+	Inputs map[string]any
+	Tags   []string // added to those of the run
+	Trial  string   // see protocol.RunStarted
+
 	// Foreign makes a fork that came from elsewhere, since what it goes on under did: it is shown, and goes on
 	// only once it was adopted.
 	Foreign bool
@@ -36,21 +48,37 @@ type ForkOptions struct {
 // Fork makes a new run that shares another's journal up to an event, and goes on from there.
 // It copies nothing and leaves the original as it is. A definition that does not fit what has
 // happened is an error wrapping protocol.ErrInvalid or protocol.ErrInputs, and nothing is written;
-// as with what Admit refuses. A fork of a run that came from elsewhere comes from there too, unless
+// as with what Admit refuses. It is made in one commit. A fork of a run that came from elsewhere comes from there too, unless
 // Elsewhere says otherwise.
 func (e *Engine) Fork(ctx context.Context, run protocol.RunID, o ForkOptions) (protocol.RunID, error) {
+	id := newRunID()
+	if o.RequestID != "" {
+		id = RequestRun(o.RequestID)
+		if _, _, err := e.Store.Tip(ctx, id); !errors.Is(err, protocol.ErrUnknownRun) {
+			return id, err // also of one that was deleted
+		}
+	}
 	at, err := e.entry(ctx, run, o.At)
 	if err != nil {
 		return "", err
+	}
+	if o.Files.Defined() {
+		if o.Dir, err = e.forkDir(id); err != nil {
+			return "", err
+		}
 	}
 	s, err := e.stateAt(ctx, run, at.Seq)
 	if err != nil {
 		return "", err
 	}
+	now, err := e.State(ctx, run) // it may be a fork itself, by a later event
+	if err != nil {
+		return "", err
+	}
 	note := hider(s.Program()).String(o.Note)
-	d := protocol.Forked{Base: at.CID, Note: note, By: o.By, Workspace: o.Dir, Models: o.Models}
+	d := protocol.Forked{Base: at.CID, Note: note, By: o.By, Workspace: o.Dir, Models: o.Models, Tags: o.Tags, Origin: cmp.Or(now.Info.Origin, run), Trial: o.Trial}
 	var blocks []cas.Block
-	if o.With != nil {
+	if o.With != nil || o.Inputs != nil {
 		if blocks, err = newStart(s, o, &d); err != nil {
 			return "", fmt.Errorf("fork run %s: %w", run, err)
 		}
@@ -59,10 +87,10 @@ func (e *Engine) Fork(ctx context.Context, run protocol.RunID, o ForkOptions) (p
 	if err := s.Apply("", s.Seq+1, s.TS, d.EventType(), d); err != nil {
 		return "", fmt.Errorf("fork run %s at event %d: %w", run, o.At, err)
 	}
-	var raised []cas.Draft
+	drafts := []cas.Draft{{Data: d}}
 	for _, l := range o.Limits {
 		s.Limits = rules.Raised(s.Limits, l)
-		raised = append(raised, cas.Draft{Data: l})
+		drafts = append(drafts, cas.Draft{Data: l})
 	}
 	if err := e.admit(Candidate{Program: s.Program(), File: s.Info.File, Workspace: cmp.Or(o.Dir, s.Info.Workspace), Models: s.Info.Models, Limits: s.Limits, Fork: true, Run: run}); err != nil {
 		return "", err
@@ -71,28 +99,37 @@ func (e *Engine) Fork(ctx context.Context, run protocol.RunID, o ForkOptions) (p
 	if err != nil {
 		return "", err
 	}
-	id := newRunID()
-	j, err := e.Store.Journal(ctx, run)
-	if err != nil {
-		return "", err
-	}
-	now := max(e.now(), at.TS)
-	fork, err := j.Fork(ctx, now, id, at, cas.Draft{Data: d}, blocks)
-	if err != nil {
-		return "", err
-	}
-	if err := e.shareFiles(ctx, run, id); err != nil {
-		return "", fmt.Errorf("the files of run %s, a fork of run %s: %w", id, run, err)
-	}
-	if len(raised) > 0 {
-		if _, err := fork.Append(ctx, now, raised, nil); err != nil {
-			return "", fmt.Errorf("raise the limits of run %s, a fork of run %s: %w", id, run, err)
+	drop := func() error { return nil }
+	if o.Files.Defined() {
+		if drop, err = e.layFork(ctx, run, id, o.Files, o.LeftOut); err != nil {
+			return "", fmt.Errorf("fork run %s at event %d: %w", run, o.At, err)
 		}
 	}
-	if own {
-		e.note(ctx, id, fork.Head)
+	if err := e.commitFork(ctx, run, id, at, drafts, blocks, own); err != nil {
+		return "", errors.Join(err, drop())
 	}
 	return id, nil
+}
+
+// commitFork writes the first own events of a fork, which keeps the files that its base has.
+func (e *Engine) commitFork(ctx context.Context, run, id protocol.RunID, at protocol.Entry, drafts []cas.Draft, blocks []cas.Block, own bool) error {
+	j, err := e.Store.Journal(ctx, run)
+	if err != nil {
+		return err
+	}
+	files, err := e.Store.Head(ctx, protocol.FilesHead(run))
+	if err != nil {
+		return fmt.Errorf("the files of run %s: %w", run, err)
+	}
+	_, err = j.Fork(ctx, max(e.now(), at.TS), id, at, drafts, blocks, func(st *cas.Staged) {
+		if files.Link.Defined() {
+			st.With(cas.Move{Name: protocol.FilesHead(id), New: files.Link, Note: "fork"})
+		}
+		if own {
+			e.note(ctx, id, st.First)
+		}
+	})
+	return err
 }
 
 // ownFork reports whether a fork of run, with the state s, is the user's own. One of a run that was put back to
@@ -112,27 +149,36 @@ func (e *Engine) ownFork(ctx context.Context, run protocol.RunID, s *rules.State
 	return o.Elsewhere(s.Program(), s.Info.Workspace)
 }
 
-// newStart makes the Start under which a fork of s goes on with another definition.
+// newStart makes the Start under which a fork of s goes on with another definition, or other inputs.
 func newStart(s *rules.State, o ForkOptions, d *protocol.Forked) ([]cas.Block, error) {
-	inputs, err := o.With.Inputs(s.Opened().Inputs)
+	given := maps.Clone(s.Opened().Inputs)
+	if given == nil {
+		given = map[string]any{}
+	}
+	maps.Copy(given, o.Inputs)
+	with := cmp.Or(o.With, s.Program())
+	inputs, err := with.Inputs(given)
 	if err != nil {
 		return nil, fmt.Errorf("its inputs under the new definition: %w", err)
 	}
 	allowed := slices.DeleteFunc(slices.Clone(s.Info.AllowSecretInputs), func(name string) bool {
-		_, declared := o.With.Workflow.Inputs[name]
+		_, declared := with.Workflow.Inputs[name]
 		return !declared
 	})
-	if err := openInputs(o.With, inputs, allowed); err != nil {
+	if err := openInputs(with, inputs, allowed); err != nil {
 		return nil, err
 	}
-	begin, err := startOf(o.With, inputs, protocol.Start{Format: s.FormatOfFork(), Continues: s.Continues()})
+	begin, err := startOf(with, inputs, protocol.Start{Format: s.FormatOfFork(), Continues: s.Continues()})
 	if err != nil {
 		return nil, err
 	}
-	source, parts := cas.Payload(o.Source)
-	sources, more := sourcesOf(o.With)
-	d.Start, d.Source, d.Sources, d.File = begin.start, source, sources, o.File
-	if d.Groups, err = groupsOf(o.With, inputs, hider(o.With)); err != nil {
+	d.Start, d.Source, d.Sources, d.File = begin.start, s.Info.Source, s.Info.Sources, o.File
+	var parts, more []cas.Block
+	if o.With != nil {
+		d.Source, parts = cas.Payload(o.Source)
+		d.Sources, more = sourcesOf(with)
+	}
+	if d.Groups, err = groupsOf(with, inputs, hider(with)); err != nil {
 		return nil, err
 	}
 	return slices.Concat(begin.blocks, parts, more), nil

@@ -149,6 +149,9 @@ func (m *memoizing) followed() error {
 		return err
 	}
 	m.parts = parts
+	if m.turn.Trial != "" {
+		m.parts = append(m.parts, protocol.NewMemoPart("trial", []byte(m.turn.Trial)))
+	}
 	if m.files, err = m.inputs(); err != nil {
 		return err
 	}

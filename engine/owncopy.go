@@ -123,11 +123,16 @@ func (e *Engine) enterOwn(ctx context.Context, x *assignment, emit roles.Emit) (
 		turn.At = turn.Workspace
 	}
 	turn.Workspace, turn.Private = o.Files(), o.Private()
+	aside(turn)
+	return func() { _ = o.Close() }, nil // nothing was written to the lock
+}
+
+// aside has git look for no repository above the workspace of a turn.
+func aside(turn *protocol.Turn) {
 	if turn.Env = maps.Clone(turn.Env); turn.Env == nil {
 		turn.Env = map[string]string{}
 	}
-	turn.Env["GIT_CEILING_DIRECTORIES"] = filepath.Dir(o.Files())
-	return func() { _ = o.Close() }, nil // nothing was written to the lock
+	turn.Env["GIT_CEILING_DIRECTORIES"] = filepath.Dir(turn.Workspace)
 }
 
 // placesCopies reports whether the commands of a visit find its copy where the workspace lies, and nothing of the workspace itself:

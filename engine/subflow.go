@@ -46,7 +46,11 @@ func (p subflow) Perform(ctx context.Context, turn protocol.Turn, emit roles.Emi
 	if len(turn.Models) > 0 {
 		models = map[string][]string{"": turn.Models}
 	}
-	_, fresh, err := p.e.Begin(ctx, Launch{Program: prog, Inputs: inputs, Workspace: turn.Workspace, File: turn.File, Models: models, Context: turn.Context, Cache: turn.Cache,
+	var origin protocol.RunID
+	if turn.ChildOf != "" {
+		origin = childRun(turn.ChildOf)
+	}
+	_, fresh, err := p.e.Begin(ctx, Launch{Program: prog, Inputs: inputs, Workspace: turn.Workspace, File: turn.File, Models: models, Context: turn.Context, Cache: turn.Cache, Trial: turn.Trial, Origin: origin,
 		sources: turn.Sources, run: child, parent: &protocol.ParentRun{Run: turn.Run, Step: turn.Step.String()}})
 	if errors.Is(err, protocol.ErrInputs) {
 		message := err.Error()

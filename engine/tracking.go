@@ -137,15 +137,6 @@ func (t *tracker) entered(ctx context.Context) error {
 	return err
 }
 
-// shareFiles has a fork keep the files that its base has.
-func (e *Engine) shareFiles(ctx context.Context, base, fork protocol.RunID) error {
-	h, err := e.Store.Head(ctx, protocol.FilesHead(base))
-	if err != nil || !h.Link.Defined() {
-		return err
-	}
-	return e.Store.Commit(ctx, cas.Batch{Moves: []cas.Move{{Name: protocol.FilesHead(fork), New: h.Link, Note: "fork"}}})
-}
-
 // untrack is called at the end of a drive, when no attempt acts any more.
 func (d *driver) untrack() {
 	if d.tracker != nil && d.tracker.area != nil {

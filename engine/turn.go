@@ -39,6 +39,9 @@ func (d *driver) assign(ctx context.Context, x *assignment, step string) error {
 	}
 	if !inPlace(x.by) {
 		x.turn.Key = rules.StepKey(d.run, &v.Begun)
+		if x.turn.Origin != "" && x.turn.Role.Action == protocol.ActWorkflow {
+			x.turn.ChildOf = rules.StepKey(x.turn.Origin, &v.Begun)
+		}
 	}
 	if x.turn.Role.Action.ActsOnFiles() {
 		x.turn.TraceParent = d.traceParent(ctx, step, v)

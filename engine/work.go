@@ -177,6 +177,8 @@ func (d *driver) carryOut(ctx context.Context, x *assignment, emit roles.Emit) (
 			return end
 		}
 		defer leave()
+	} else if turn.Role.Caching == nil && roles.IsForkedFiles(d.e.Copies, turn.Workspace) { // keys of results have the environment
+		aside(turn)
 	}
 	if m, ok := x.by.(merging); ok {
 		m.end = &end.own

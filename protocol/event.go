@@ -136,6 +136,10 @@ type RunStarted struct {
 	Groups map[string]string `cbor:"groups,omitempty" json:"groups,omitempty"`
 	// Cache is what the run does about results that can be reused: "", CacheOff or CacheOffline.
 	Cache string `cbor:"cache,omitempty" json:"cache,omitempty"`
+	// Origin is the run whose prefixes providers may have in their caches already; "" is this run.
+	Origin RunID `cbor:"origin,omitempty" json:"origin,omitempty"`
+	// Trial tells the run apart from others that perform the same: it takes no results of theirs. "" is none.
+	Trial string `cbor:"trial,omitempty" json:"trial,omitempty"`
 }
 
 // StartedIn is the directory in which the run was started.
@@ -551,6 +555,11 @@ type Forked struct {
 	Models map[string][]string `cbor:"models,omitempty" json:"models,omitempty"`
 	// Groups are those of the other definition, as in RunStarted.
 	Groups map[string]string `cbor:"groups,omitempty" json:"groups,omitempty"`
+	// Tags are added to those of the run.
+	Tags []string `cbor:"tags,omitempty" json:"tags,omitempty"`
+	// Origin and Trial are as in RunStarted, from here on.
+	Origin RunID  `cbor:"origin,omitempty" json:"origin,omitempty"`
+	Trial  string `cbor:"trial,omitempty" json:"trial,omitempty"`
 }
 
 // CancelledBy ends a run for good.

@@ -35,6 +35,9 @@ type Turn struct {
 	Context  ContextMode       // the run's override, "" for none: it holds in sub-workflows too
 	MCP      []MCPServer       // declared by the workflow
 	Cache    string            // what the run does about results that can be reused; it holds in sub-workflows too
+	Trial    string            // tells the run apart from others that perform the same, in keys of results alone; it holds in sub-workflows too
+	Origin   RunID             // the run whose prefixes providers may have in their caches; "" is Run
+	ChildOf  string            // ActWorkflow with Origin: Key as the visit would have it in that run
 
 	Workspace string          // absolute; commands run in Workspace joined with Role.Dir
 	At        string          // where confined commands find Workspace, if that can be had: a copy lies where the directory does; "" is Workspace itself

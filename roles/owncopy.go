@@ -23,6 +23,7 @@ import (
 //	ROOT/RUN/KEY/ready   written last: the copy is whole, and what is in it is what the visit made of it
 //	ROOT/RUN/KEY.lock    held while a process works in it; its time is when it was last used
 //
+// With the key ForkName it is that of a fork, in which all of its visits work, and other runs may: they share the lock.
 // Whatever a process that was killed left without the mark is made anew. The directory lies outside of every workspace and
 // repository, where commands of other visits may neither read nor write.
 type OwnCopy struct {
@@ -36,6 +37,39 @@ const (
 	ownReady = "ready"
 	ownOwn   = "own"
 )
+
+// ForkName is the key of the files that a fork has for itself. They are no visit's, and stay when the run is over.
+const ForkName = "fork"
+
+// ForkedFiles is where a fork has them.
+func ForkedFiles(root string, run protocol.RunID) string {
+	return filepath.Join(root, string(run), ForkName, ownFiles)
+}
+
+// IsForkedFiles reports whether a directory is that of a fork.
+func IsForkedFiles(root, dir string) bool {
+	run := filepath.Base(filepath.Dir(filepath.Dir(dir)))
+	return dir == ForkedFiles(root, protocol.RunID(run))
+}
+
+// ShareOwnCopy keeps the copy in a directory from being removed until the lock is closed, together with others.
+func ShareOwnCopy(dir string) (lock *os.File, err error) {
+	for {
+		if lock, err = files.OpenFile(dir+".lock", os.O_RDWR, 0o600); err != nil {
+			return nil, err
+		}
+		if err = files.WaitLock(lock, true); err != nil {
+			return nil, errors.Join(err, lock.Close())
+		}
+		if files.Named(lock) {
+			now := time.Now()
+			return lock, os.Chtimes(lock.Name(), now, now)
+		}
+		if err = files.FreeLock(lock); err != nil { // it was removed meanwhile
+			return nil, err
+		}
+	}
+}
 
 // OpenOwnCopy opens the place of a visit and keeps other processes out of it until Close. ready is what Ready was called with, ""
 // for a copy that is yet to be made: its directory is empty. One that another process works in is an error wrapping
@@ -124,11 +158,13 @@ func DropOwnCopy(root string, run protocol.RunID, key string) error {
 	return nil
 }
 
-// DropOwnCopies removes those of all visits of a run that no process works in.
+// DropOwnCopies removes those of all visits of a run that no process works in; the files of a fork are none.
 func DropOwnCopies(root string, run protocol.RunID) error {
 	locks, err := filepath.Glob(filepath.Join(root, string(run), "*.lock"))
 	for _, lock := range locks {
-		err = errors.Join(err, DropOwnCopy(root, run, strings.TrimSuffix(filepath.Base(lock), ".lock")))
+		if key := strings.TrimSuffix(filepath.Base(lock), ".lock"); key != ForkName {
+			err = errors.Join(err, DropOwnCopy(root, run, key))
+		}
 	}
 	return err
 }

@@ -2,12 +2,14 @@ package service
 
 import (
 	"context"
+	"fmt"
 
 	"wf/api"
 	"wf/cas"
 	"wf/engine"
 	"wf/engine/lang"
 	"wf/protocol"
+	"wf/service/query"
 )
 
 // Fork makes a new run, and has it driven unless f.Hold is set. What would go on although others wrote it is
@@ -30,6 +32,12 @@ func (l *Local) Fork(ctx context.Context, run protocol.RunID, f api.Fork) (made 
 	if err := l.forkDefinition(ctx, run, f, &o); err != nil {
 		return made, err
 	}
+	if f.Files {
+		if o.Files, err = l.forkFiles(ctx, run, f, o.At); err != nil {
+			return made, err
+		}
+		o.LeftOut = func(what string) { made.Warnings = append(made.Warnings, "not in the files of the fork: "+what) }
+	}
 	left := stateBefore(v, f.Step, f.After)
 	if o.Dir, err = l.forkPlace(ctx, v, left, f); err != nil {
 		return made, err
@@ -43,7 +51,8 @@ func (l *Local) Fork(ctx context.Context, run protocol.RunID, f api.Fork) (made 
 	if _, made.Seq, err = l.Store.Tip(ctx, made.ID); err != nil {
 		return made, err
 	}
-	if o.Dir == "" {
+	made.Warnings = cut(made.Warnings)
+	if o.Dir == "" && !f.Files {
 		made.Warnings = differs(ctx, v.Info.Workspace, left)
 	}
 	l.Note(ctx, l.Store, made.ID)
@@ -105,6 +114,30 @@ func ForkPoint(ctx context.Context, s *cas.Store, run protocol.RunID, step strin
 		return 0, protocol.ErrUsage.With("without --after the fork does it anew", "%s:%s has not ended", run, step)
 	}
 	return 0, protocol.ErrUnknownStep.With("wf show "+string(run)+" lists the steps", "run %s has no step %s", run, step)
+}
+
+// forkFiles is the tree that a fork begins with: as the step found the files, else as they were recorded last before the event
+// that the fork shares.
+func (l *Local) forkFiles(ctx context.Context, run protocol.RunID, f api.Fork, at protocol.Seq) (root protocol.Link, err error) {
+	looks, err := query.Looks(ctx, l.Engine, run)
+	if err != nil {
+		return root, err
+	}
+	shot, err := looks.Before(f.Step, f.After, at)
+	if err != nil {
+		return root, err
+	}
+	return shot.Root, nil
+}
+
+// warningsMax is how many files are named that a fork does not get.
+const warningsMax = 20
+
+func cut(warnings []string) []string {
+	if more := len(warnings) - warningsMax; more > 0 {
+		warnings = append(warnings[:warningsMax:warningsMax], fmt.Sprintf("and %d more", more))
+	}
+	return warnings
 }
 
 // stateBefore is what the workspace was when the fork's first step began: as the newest step

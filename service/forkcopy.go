@@ -19,8 +19,8 @@ import (
 // forkPlace is the workspace of the fork, "" for that of the original.
 func (l *Local) forkPlace(ctx context.Context, v *api.Run, left *protocol.GitState, f api.Fork) (string, error) {
 	switch {
-	case f.Dir != "" && f.Worktree:
-		return "", protocol.ErrUsage.With("--help shows how", "--dir and --worktree name two workspaces")
+	case f.Dir != "" && f.Worktree, f.Files && (f.Dir != "" || f.Worktree):
+		return "", protocol.ErrUsage.With("--help shows how", "--dir, --worktree and --files name different workspaces: give one of them")
 	case f.Dir != "" || !f.Worktree:
 		return f.Dir, nil
 	case left == nil:

@@ -17,7 +17,7 @@ import (
 // may go on, only once
 //
 //	the user named or trusted what it does   --with FILE, wf trust, --trust CID
-//	and where it does it                     --dir DIR, or the current directory
+//	and where it does it                     --dir DIR, --files, or the current directory
 //
 // or agreed to both at the terminal. Over HTTP a client of scope admin may let it go on where the daemon starts
 // its runs anyway, under what the user of this machine trusted; a client names no place. Else the fork is shown,
@@ -31,7 +31,7 @@ func mayBring(ctx context.Context, f api.Fork) error {
 	switch {
 	case !remote:
 		return nil
-	case f.Dir != "" || f.Worktree:
+	case f.Dir != "" || f.Worktree || f.Files:
 		return protocol.ErrForbidden.With("fork it on that machine", "a client names no workspace on the machine of the store")
 	case f.With != nil && !c.Owner:
 		return protocol.ErrForbidden.With("use a token of scope admin", "%s may not bring a definition: that needs scope %q", c.Name, "admin")
@@ -77,7 +77,7 @@ func (l *Local) mayGoOn(ctx context.Context, run protocol.RunID, f api.Fork) fun
 		if err != nil {
 			return false, err
 		}
-		placed := f.Dir != "" || sameDir(workspace, here)
+		placed := f.Dir != "" || f.Files || sameDir(workspace, here)
 		if remote {
 			placed = c.Owner && sameDir(workspace, l.Dir)
 		}

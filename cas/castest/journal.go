@@ -173,8 +173,8 @@ func fork(t *testing.T, open func() *cas.Store) {
 	s, ctx := open(), t.Context()
 	j := must(s.Journal(ctx, "r1"))(t)
 	base := Append(t, j, 100)
-	forked := cas.Draft{Data: protocol.Forked{Base: base[69].CID, By: "someone"}}
-	f := must(j.Fork(ctx, Now, "r2", base[69], forked, nil))(t)
+	forked := []cas.Draft{{Data: protocol.Forked{Base: base[69].CID, By: "someone"}}}
+	f := must(j.Fork(ctx, Now, "r2", base[69], forked, nil, nil))(t)
 	own := Append(t, f, 40)
 	got := must(Events(ctx, s, "r2", 0))(t)
 	if len(got) != 70+1+40 {
@@ -192,7 +192,7 @@ func fork(t *testing.T, open func() *cas.Store) {
 	if n := len(must(Events(ctx, s, "r1", 0))(t)); n != 100 {
 		t.Errorf("the original now has %d events", n)
 	}
-	if _, err := j.Fork(ctx, Now, "r2", base[69], forked, nil); !errors.Is(err, protocol.ErrHeadMoved) {
+	if _, err := j.Fork(ctx, Now, "r2", base[69], forked, nil, nil); !errors.Is(err, protocol.ErrHeadMoved) {
 		t.Errorf("forking into a run that exists: %v", err)
 	}
 }
@@ -203,7 +203,7 @@ func forkOfFork(t *testing.T, open func() *cas.Store) {
 	events := Append(t, j, 90)
 	for i, at := range []int{80, 130, 40} { // the last one lies before the forks themselves
 		run := protocol.RunID(fmt.Sprint("r", i+1))
-		j = must(j.Fork(ctx, Now, run, events[at-1], cas.Draft{Data: protocol.Forked{Base: events[at-1].CID}}, nil))(t)
+		j = must(j.Fork(ctx, Now, run, events[at-1], []cas.Draft{{Data: protocol.Forked{Base: events[at-1].CID}}}, nil, nil))(t)
 		Append(t, j, 70)
 		events = must(Events(ctx, s, run, 0))(t)
 		if len(events) != at+71 {

@@ -30,18 +30,30 @@ func newFork(a *app) *cobra.Command {
 --with it goes on under another definition. wf resume, or --run, goes on with it.
 
 A fork of a run that came from elsewhere goes on once its definition was trusted, or is that of --with, and its
-workspace is the current directory or that of --dir; with --run you are asked. Else wf store adopt lets it.
+workspace is the current directory or that of --dir or --files; with --run you are asked. Else wf store adopt lets it.
+
+The fork works in the workspace of the run, as it is now. With --files it has a directory of its own, with the files as the run
+recorded them when the step began (with --after, when it had ended). It lies outside of every repository, below
+$XDG_STATE_HOME/wf/copies, and is shown as the workspace of the fork. What the run does not record is not there: .git, what
+.gitignore names (such as node_modules), files with secrets or beyond max_size. The directory goes with the run (wf rm); wf
+doctor counts such directories, and wf doctor --clean removes those that were not used for 30 days.
 
 At a server (--hub) a definition of --with needs scope admin, and is not trusted there: a fork under one that runs
 commands or reaches the network is made without --run, and goes on once wf store adopt on that machine let it.`,
 		Example: `  wf fork -1:coder#2 --run
   wf fork 7K3Q:coder#2 --with new.yaml
-  wf fork 7K3Q:test#1 --after --worktree`,
+  wf fork 7K3Q:test#1 --after --worktree
+  wf fork 7K3Q:coder#2 --files --model other/model --run`,
 		Args: takes(1, 1, "a step, such as -1:coder#2"),
 		PreRunE: func(*cobra.Command, []string) error {
 			err := a.forRunsHere(f.dir, "")
-			if url := a.hubURL(); err == nil && url != "" && f.Worktree {
-				err = usagef("--worktree is for runs on this machine, not for those on %s", url)
+			for _, x := range []struct {
+				name string
+				on   bool
+			}{{"worktree", f.Worktree}, {"files", f.Files}} {
+				if url := a.hubURL(); err == nil && url != "" && x.on {
+					err = usagef("--%s is for runs on this machine, not for those on %s", x.name, url)
+				}
 			}
 			return err
 		},
@@ -52,6 +64,7 @@ commands or reaches the network is made without --run, and goes on once wf store
 	flags.BoolVar(&f.After, "after", false, "keep the step, go on behind it")
 	flags.StringVar(&f.dir, "dir", "", "another workspace")
 	flags.BoolVar(&f.Worktree, "worktree", false, "a clone of the git repository, at the commit the step found, as the workspace")
+	flags.BoolVar(&f.Files, "files", false, "a directory of the fork as the workspace, with the files as the run recorded them there")
 	flags.StringVar(&f.Note, "note", "", "why, kept with the run")
 	flags.StringArrayVar(&f.limits, "limit", nil, "a new limit: steps=60, tokens=500000, cost_usd=3 or duration=30m")
 	flags.StringArrayVar(&f.models, "model", nil, "model, or role=model, from here on; given again, the next one to try")
@@ -82,14 +95,17 @@ func (a *app) fork(ctx context.Context, p *target, at api.Ref, f forkFlags) (err
 		return err
 	}
 	for _, w := range made.Warnings {
-		a.Progress("warning: %s", w)
-	}
-	if f.run {
-		return a.attend(ctx, p, made.ID, made.Seq)
+		a.Progress("warning: %s", render.OneLine(w, 300))
 	}
 	v, err := a.shown(ctx, p, made.ID)
 	if err != nil {
 		return err
+	}
+	if f.Files {
+		a.Progress("  files  %s", render.Visible(v.Info.Workspace))
+	}
+	if f.run {
+		return a.attend(ctx, p, made.ID, made.Seq)
 	}
 	if a.AsJSON() {
 		return a.Answer(v)

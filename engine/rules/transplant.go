@@ -20,6 +20,11 @@ func (s *State) forked(d protocol.Forked) error {
 	if d.Workspace != "" {
 		s.Info.Workspace = d.Workspace
 	}
+	if d.Origin != "" {
+		s.Info.Origin = d.Origin
+	}
+	s.Info.Trial = d.Trial
+	s.Info.Tags = slices.Concat(s.Info.Tags, d.Tags)
 	if !d.Start.Defined() {
 		return nil
 	}

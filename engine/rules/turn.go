@@ -92,7 +92,7 @@ func (s *State) visitScope(a *act, uses lang.Uses) (lang.Scope, error) {
 func (s *State) TurnOf(run protocol.RunID, id protocol.StepID, role *protocol.Role) protocol.Turn {
 	own, w := *role, s.prog.Workflow
 	own.Context = s.context(role)
-	t := protocol.Turn{Run: run, Workflow: w.Name, Step: id, Role: own, Context: s.Info.Context, Cache: s.Info.Cache, Inputs: s.begun.Raw, Secrets: w.Secrets, MCP: w.MCP,
+	t := protocol.Turn{Run: run, Workflow: w.Name, Step: id, Role: own, Context: s.Info.Context, Cache: s.Info.Cache, Trial: s.Info.Trial, Origin: s.Info.Origin, Inputs: s.begun.Raw, Secrets: w.Secrets, MCP: w.MCP,
 		Workspace: s.Info.Workspace, File: s.Info.File, Models: Models(s.Info.Models, role)}
 	if role.Action == protocol.ActWorkflow {
 		t.Sources = s.Info.Sources

@@ -10,7 +10,7 @@ import (
 	"wf/service/compose"
 )
 
-// checkCopies looks at the copies of workspaces that visits had for themselves; nothing is told where there are none.
+// checkCopies looks at the copies of workspaces that visits and forks have for themselves; nothing is told where there are none.
 func checkCopies(now time.Time, clean bool) []api.Checkup {
 	root := compose.Copies()
 	if root == "" {
@@ -24,7 +24,7 @@ func checkCopies(now time.Time, clean bool) []api.Checkup {
 	case all == 0:
 		return nil
 	default:
-		c.Text = fmt.Sprintf("%s had copies of a workspace, in %s", protocol.Plural(all, "visit"), root)
+		c.Text = fmt.Sprintf("%s of visits and forks, in %s", protocol.Plural(all, "workspace"), root)
 	}
 	switch {
 	case clean && old > 0:
