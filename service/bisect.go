@@ -68,7 +68,7 @@ var (
 type search struct {
 	*Bisector
 	out     *api.Bisect
-	notes   *bisectNotes
+	notes   *trialNotes[noted]
 	changes []lang.Change // between the good version and the bad one
 	spent   int64         // micro-dollars
 }
@@ -87,7 +87,11 @@ func (b *Bisector) Find(ctx context.Context) (_ *api.Bisect, err error) {
 		}
 	}
 	s.out.Bad = len(b.Versions) - 1
-	if s.notes, err = b.openNotes(s.out.Versions); err != nil {
+	arguments, err := b.summary(s.out.Versions)
+	if err != nil {
+		return nil, err
+	}
+	if s.notes, err = openNotes[noted]("bisect", arguments, b.Launch.Workspace, b.InPlace, b.Anew); err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, s.notes.close(s.out.Complete)) }()
