@@ -56,6 +56,11 @@ func (e *Engine) stateAt(ctx context.Context, run protocol.RunID, at protocol.Se
 	return s, nil
 }
 
+// StateAt is the state of a run after an event; 0 is its newest.
+func (e *Engine) StateAt(ctx context.Context, run protocol.RunID, at protocol.Seq) (*rules.State, error) {
+	return e.stateAt(ctx, run, at)
+}
+
 // ViewStep reads a run with one of its steps alone, where it has it, and without Mend. What it costs
 // depends on the events since that step began.
 func (e *Engine) ViewStep(ctx context.Context, run protocol.RunID, step string) (*api.Run, error) {

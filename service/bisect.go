@@ -256,10 +256,7 @@ func begun(r api.TrialRun) bool { return r.Run != "" }
 
 // cannotBegin is what becomes of a definition that no run can be begun of: a version has to, a mixture is unresolved.
 func (s *search) cannotBegin(t api.Trial, err error) (*api.Trial, error) {
-	code := protocol.CodeOf(err)
-	ofDefinition := slices.ContainsFunc([]*protocol.Error{protocol.ErrInvalid, protocol.ErrInputs, protocol.ErrModel, protocol.ErrPrice, protocol.ErrUntrusted, protocol.ErrUsage, compose.ErrUnconfined},
-		func(e *protocol.Error) bool { return e.Code == code })
-	if t.Version != nil || !ofDefinition {
+	if t.Version != nil || !ofDefinition(err) {
 		return nil, err
 	}
 	t.Verdict, t.Why = api.Unresolved, "it cannot begin: "+protocol.Flat(err).Message

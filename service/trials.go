@@ -5,11 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"wf/api"
 	"wf/protocol"
 	"wf/roles"
+	"wf/service/compose"
 )
 
 // Check is a command that tells whether a run is good. It runs in the workspace of the run as a run role would, confined
@@ -125,4 +127,11 @@ func ownLimit(w *protocol.Workflow) []protocol.LimitChanged {
 		most = mostOfALimit
 	}
 	return []protocol.LimitChanged{{Limit: "cost_usd", Max: most}}
+}
+
+// ofDefinition reports whether an error with which no run began is one of its definition, models or inputs.
+func ofDefinition(err error) bool {
+	code := protocol.CodeOf(err)
+	return slices.ContainsFunc([]*protocol.Error{protocol.ErrInvalid, protocol.ErrInputs, protocol.ErrModel, protocol.ErrPrice, protocol.ErrUntrusted, protocol.ErrUsage, compose.ErrUnconfined},
+		func(e *protocol.Error) bool { return e.Code == code })
 }

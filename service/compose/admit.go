@@ -95,7 +95,7 @@ func unreachable(loaded *config.Loaded, c engine.Candidate) error {
 		first := ""
 		for _, m := range models {
 			why, tried := whys[m]
-			if !tried && !scripted(m) {
+			if !tried && !Scripted(m) {
 				if _, err := open(m, filepath.Dir(c.File)); err != nil {
 					why = err.Error()
 					if e := (*model.Error)(nil); errors.As(err, &e) {
@@ -129,8 +129,8 @@ func unreachable(loaded *config.Loaded, c engine.Candidate) error {
 		"no model can be used by\n  %s", strings.Join(order, "\n  "))
 }
 
-// scripted reports whether a model answers from a file: it needs no key, and costs nothing.
-func scripted(model string) bool {
+// Scripted reports whether a model answers from a file: it needs no key, and costs nothing.
+func Scripted(model string) bool {
 	return strings.HasPrefix(model, script.Prefix) || strings.HasPrefix(model, tape.Prefix)
 }
 
@@ -181,6 +181,16 @@ func (u *Setup) unbounded(loaded *config.Loaded, c engine.Candidate) error {
 	}
 	return protocol.ErrPrice.With(priceWays(unknown, c, where),
 		"limits.cost_usd%s cannot hold: the price of %s is unknown (prices of %s)", where, strings.Join(unknown, ", "), table.Date)
+}
+
+// Priced refuses a run with a limit of cost that cannot hold, since the price of a model is unknown and no limit of tokens
+// holds in its place: an error wrapping protocol.ErrPrice.
+func (u *Setup) Priced(c engine.Candidate) error {
+	loaded, err := u.Config()
+	if err != nil {
+		return err
+	}
+	return u.unbounded(loaded, c)
 }
 
 // priceWays are the two ways out of a limit of cost that cannot hold.

@@ -74,6 +74,27 @@ func Cost(ctx context.Context, s protocol.Source, run protocol.RunID, by string,
 	return out, nil
 }
 
+// Calls are the model calls of a run behind an event, up to another; 0 is its newest.
+func Calls(ctx context.Context, s protocol.Source, run protocol.RunID, from, to protocol.Seq) (out []protocol.Usage, err error) {
+	for e, err := range s.After(ctx, run, from) {
+		if err != nil {
+			return nil, err
+		}
+		if to > 0 && e.Seq > to {
+			return out, nil
+		}
+		if e.Type != protocol.EvUsage {
+			continue
+		}
+		u, err := cas.DecodeData[protocol.Usage](&e.Event)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, u)
+	}
+	return out, nil
+}
+
 // CostOf is what calls cost together, in pico-dollars, nil where that is unknown, and as a row.
 func CostOf(calls []protocol.Usage, table price.Table) (*int64, *api.CostRow) {
 	var all sum
