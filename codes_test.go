@@ -16,7 +16,7 @@ import (
 // start, or is not there, and about what works on the files of a machine alone.
 var ofTheCommandLine = map[string]bool{
 	"insecure_listen": true, "address_in_use": true, "no_daemon": true, "foreign_server": true, "server_unreachable": true, "not_ready": true, "restore_open": true,
-	"not_bisectable": true, "limit_reached": true, "git": true, "nothing_staged": true,
+	"not_bisectable": true, "limit_reached": true, "git": true, "nothing_staged": true, "trials_open": true,
 }
 
 // Each code that is declared in what a server is made of is in the table of codes, with a status and what to do,

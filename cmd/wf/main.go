@@ -194,6 +194,7 @@ var commands = []struct {
 	{"look", newMessages},
 	{"look", newExplain},
 	{"look", newBisect},
+	{"look", newSweep},
 	{"look", newTUI},
 	{"look", newCost},
 	{"look", newCache},
