@@ -1,6 +1,10 @@
 package api
 
-import "wf/protocol"
+import (
+	"math"
+
+	"wf/protocol"
+)
 
 // SweepSchema names the JSON form of a Sweep.
 const SweepSchema = "wf.sweep/v1"
@@ -55,7 +59,7 @@ func (u *SweepUsage) Add(x SweepUsage) {
 		u.CostUSD = nil
 		return
 	}
-	u.CostUSD = new(*u.CostUSD + *x.CostUSD)
+	u.CostUSD = new(math.Round((*u.CostUSD+*x.CostUSD)*1e12) / 1e12) // whole pico-dollars, as prices are
 }
 
 // SweepCell is what became of the trials of one model, definition and inputs.
