@@ -61,6 +61,12 @@ func (s *sweep) begin(ctx context.Context, i int, place trialPlace) (protocol.Ru
 	t := &s.trials[i]
 	c := &s.cells[t.cell]
 	d := s.Definitions[c.definition]
+	given := map[string]any{}
+	for name, value := range c.inputs {
+		if _, declared := d.Program.Workflow.Inputs[name]; declared {
+			given[name] = value
+		}
+	}
 	trial := s.notes.name + "/" + s.names[i]
 	tags := slices.Concat(s.Launch.Tags, []string{"sweep", s.out.Tag})
 	models, _, err := s.ResolveModels(ctx, d.Program, s.modelsOf(c))
@@ -72,8 +78,8 @@ func (s *sweep) begin(ctx context.Context, i int, place trialPlace) (protocol.Ru
 	}
 	if s.state != nil {
 		o := engine.ForkOptions{At: s.at, Dir: place.dir, Note: "a trial of " + s.out.Tag, By: compose.User(), RequestID: place.request, Tags: tags, Trial: trial}
-		if len(c.inputs) > 0 {
-			o.Inputs = c.inputs
+		if len(given) > 0 {
+			o.Inputs = given
 		}
 		other := d.Source != nil // not the definition that the run has
 		if other {
@@ -89,7 +95,7 @@ func (s *sweep) begin(ctx context.Context, i int, place trialPlace) (protocol.Ru
 		return run, err
 	}
 	l := s.Launch
-	if l.Inputs, err = d.Program.Inputs(c.inputs); err != nil {
+	if l.Inputs, err = d.Program.Inputs(given); err != nil {
 		return "", err
 	}
 	if err := s.SecretsSet(d.Program); err != nil {

@@ -109,14 +109,14 @@ func (a *app) sweep(ctx context.Context, p *target, arg string, f sweepFlags) er
 	if err := a.sweepOf(ctx, p, s, arg, f, workspace); err != nil {
 		return err
 	}
-	program, err := sweepProgram(ctx, p, s)
+	definitions, err := sweptDefinitions(ctx, p, s)
 	if err != nil {
 		return err
 	}
-	if s.Models, err = sweptModels(s.Definitions, program, f.models); err != nil {
+	if s.Models, err = sweptModels(definitions, f.models); err != nil {
 		return err
 	}
-	if s.Inputs, err = a.sweptInputs(program, f.runFlags); err != nil {
+	if s.Inputs, err = a.sweptInputs(definitions, f.runFlags); err != nil {
 		return err
 	}
 	s.Begin = p.here.Begin
@@ -219,20 +219,20 @@ func sameDefinition(a, b service.BisectVersion) (bool, error) {
 	return x.Link == y.Link, err
 }
 
-// sweepProgram finds the program that declares an input: of the definitions, else of the run.
-func sweepProgram(ctx context.Context, p *target, s *service.Sweeper) (*lang.Program, error) {
+// sweptDefinitions are the definitions, without others that of the run.
+func sweptDefinitions(ctx context.Context, p *target, s *service.Sweeper) ([]service.BisectVersion, error) {
 	if len(s.Definitions) > 0 {
-		return s.Definitions[0].Program, nil
+		return s.Definitions, nil
 	}
 	st, err := p.here.Engine.State(ctx, s.Origin)
 	if err != nil {
 		return nil, err
 	}
-	return st.Program(), nil
+	return []service.BisectVersion{{Name: "run " + string(s.Origin), Definition: compose.Definition{Program: st.Program()}}}, nil
 }
 
 // sweptModels reads the models that roles take in turn.
-func sweptModels(definitions []service.BisectVersion, own *lang.Program, flags []string) ([]service.SweepModel, error) {
+func sweptModels(definitions []service.BisectVersion, flags []string) ([]service.SweepModel, error) {
 	var out []service.SweepModel
 	for _, flag := range flags {
 		role, list, named := strings.Cut(flag, "=")
@@ -246,11 +246,7 @@ func sweptModels(definitions []service.BisectVersion, own *lang.Program, flags [
 			}
 			m.Models = append(m.Models, name)
 		}
-		has := service.HasAgent(own, role)
-		for _, d := range definitions {
-			has = has || service.HasAgent(d.Program, role)
-		}
-		if !has {
+		if !slices.ContainsFunc(definitions, func(d service.BisectVersion) bool { return agentsOf(d.Program, role) }) {
 			return nil, usagef("--model %s: no definition has an agent %q", flag, role)
 		}
 		i := slices.IndexFunc(out, func(x service.SweepModel) bool { return x.Role == role })
@@ -268,8 +264,19 @@ func sweptModels(definitions []service.BisectVersion, own *lang.Program, flags [
 	return out, nil
 }
 
-// sweptInputs reads the inputs with the values that they take in turn.
-func (a *app) sweptInputs(p *lang.Program, f runFlags) ([]service.SweepInput, error) {
+// agentsOf reports whether a definition has an agent of that name; with "", any agent or sub-workflow.
+func agentsOf(p *lang.Program, role string) bool {
+	if role != "" {
+		return service.HasAgent(p, role)
+	}
+	return slices.ContainsFunc(p.Workflow.Roles, func(r protocol.Role) bool {
+		return r.Action == protocol.ActPrompt || r.Action == protocol.ActWorkflow
+	})
+}
+
+// sweptInputs reads the inputs with the values that they take in turn. A definition gets those that it declares; one that takes
+// several values has to be declared by all.
+func (a *app) sweptInputs(definitions []service.BisectVersion, f runFlags) ([]service.SweepInput, error) {
 	flags := f.inputs
 	f.inputs = nil
 	given, err := a.given(nil, f)
@@ -284,6 +291,14 @@ func (a *app) sweptInputs(p *lang.Program, f runFlags) ([]service.SweepInput, er
 		}
 		out[i].Values = append(out[i].Values, value)
 	}
+	declares := func(name string) *lang.Program {
+		for _, d := range definitions {
+			if _, ok := d.Program.Workflow.Inputs[name]; ok {
+				return d.Program
+			}
+		}
+		return definitions[0].Program
+	}
 	for _, flag := range flags {
 		name, text, _ := strings.Cut(flag, "=")
 		values, ranged, err := service.SweepRange(text)
@@ -295,7 +310,7 @@ func (a *app) sweptInputs(p *lang.Program, f runFlags) ([]service.SweepInput, er
 		}
 		delete(given, name)
 		for _, text := range values {
-			one, err := a.given(p.Coerce, runFlags{inputs: []string{name + "=" + text}})
+			one, err := a.given(declares(name).Coerce, runFlags{inputs: []string{name + "=" + text}})
 			if err != nil {
 				return nil, err
 			}
@@ -305,12 +320,20 @@ func (a *app) sweptInputs(p *lang.Program, f runFlags) ([]service.SweepInput, er
 	for name, value := range given {
 		add(name, value)
 	}
-	slices.SortStableFunc(out, func(x, y service.SweepInput) int { return strings.Compare(x.Name, y.Name) })
+	slices.SortFunc(out, func(x, y service.SweepInput) int { return strings.Compare(x.Name, y.Name) })
 	for _, in := range out {
-		if _, err := p.Inputs(map[string]any{in.Name: in.Values[0]}); err != nil {
-			if _, declared := p.Workflow.Inputs[in.Name]; !declared {
-				return nil, err
+		var without []string
+		for _, d := range definitions {
+			if _, ok := d.Program.Workflow.Inputs[in.Name]; !ok {
+				without = append(without, d.Name)
 			}
+		}
+		switch {
+		case len(without) == len(definitions):
+			_, err := definitions[0].Program.Inputs(map[string]any{in.Name: in.Values[0]})
+			return nil, protocol.Hinted(err, "no definition declares it")
+		case len(without) > 0 && len(in.Values) > 1:
+			return nil, usagef("-i %s takes %d values, and %s does not declare it: its trials would be the same", in.Name, len(in.Values), without[0])
 		}
 	}
 	return out, nil
