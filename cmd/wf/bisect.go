@@ -32,6 +32,7 @@ type bisectFlags struct {
 	cost      float64
 	inPlace   bool
 	anew      bool
+	carry     []string
 }
 
 func newBisect(a *app) *cobra.Command {
@@ -63,6 +64,12 @@ was, and does not run again what was checked. --anew forgets that.`,
   wf bisect v1.yaml v2.yaml v3.yaml v4.yaml --max-cost 2.50`,
 		Args: takes(0, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if f.bisectsFiles(args) {
+				return a.at(cmd.Context(), func(p *target) error { return a.bisectFiles(cmd.Context(), p, cmd, args, f) })
+			}
+			if len(f.carry) > 0 {
+				return usagef("--carry belongs to a bisect of the steps of a run")
+			}
 			return a.atNew(cmd.Context(), func(p *target) error { return a.bisect(cmd.Context(), p, args, f) })
 		},
 	}
@@ -80,6 +87,7 @@ was, and does not run again what was checked. --anew forgets that.`,
 	flags.IntVar(&f.trials, "max-trials", 0, "stop before more runs than this (default: no bound)")
 	flags.Float64Var(&f.cost, "max-cost", 0, "stop when the runs cost so many dollars together (default: no bound)")
 	flags.BoolVar(&f.inPlace, "in-place", false, "let the runs work in the workspace, where each finds what the others left")
+	flags.StringArrayVar(&f.carry, "carry", nil, "of the steps of a run: files that it did not record, such as node_modules, which come from the workspace")
 	flags.BoolVar(&f.anew, "anew", false, "forget what was tried before with the same arguments")
 	return cmd
 }

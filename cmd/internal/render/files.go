@@ -2,6 +2,8 @@ package render
 
 import (
 	"fmt"
+	"io"
+	"math"
 	"strings"
 
 	"wf/api"
@@ -50,14 +52,7 @@ func (p *Printer) ShowFilesDiff(d *api.FilesDiff) error {
 	}
 	rows := make([][]string, 0, len(d.Files))
 	for _, f := range d.Files {
-		what := fmt.Sprintf("+%d −%d", f.Added, f.Removed)
-		if f.Note != "" && f.Note != "cut" {
-			what = diffNotes[f.Note]
-		}
-		if f.Before != nil && f.After != nil && f.Before.Mode != f.After.Mode {
-			what += ", " + f.Before.Mode + " → " + f.After.Mode
-		}
-		rows = append(rows, []string{p.changeMark(f.Change), OneLine(Visible(f.Path), 200), what, Visible(strings.Join(f.By, ", "))})
+		rows = append(rows, p.fileDiffRow(&f))
 	}
 	if err := Table(p.Out, rows); err != nil {
 		return err
@@ -69,16 +64,32 @@ func (p *Printer) ShowFilesDiff(d *api.FilesDiff) error {
 		}
 		if f.Unified != "" {
 			fmt.Fprintln(p.Out)
-			p.unified(f.Unified)
+			p.unified(p.Out, f.Unified, math.MaxInt)
 		}
 	}
 	return nil
 }
 
-// unified writes a diff with its colours.
-func (p *Printer) unified(text string) {
+// fileDiffRow is the row of a file that differs in a table.
+func (p *Printer) fileDiffRow(f *api.FileDiff) []string {
+	what := fmt.Sprintf("+%d −%d", f.Added, f.Removed)
+	if f.Note != "" && f.Note != "cut" {
+		what = diffNotes[f.Note]
+	}
+	if f.Before != nil && f.After != nil && f.Before.Mode != f.After.Mode {
+		what += ", " + f.Before.Mode + " → " + f.After.Mode
+	}
+	return []string{p.changeMark(f.Change), OneLine(Visible(f.Path), 200), what, Visible(strings.Join(f.By, ", "))}
+}
+
+// unified writes the first lines of a diff with its colours, and says so where there are more.
+func (p *Printer) unified(w io.Writer, text string, most int) (lines int) {
 	within := false
 	for line := range strings.Lines(Visible(text)) {
+		if lines++; lines > most {
+			fmt.Fprintln(w, p.Out.Dim("…"))
+			break
+		}
 		line = strings.TrimSuffix(line, "\n")
 		switch {
 		case strings.HasPrefix(line, "@@"):
@@ -91,8 +102,9 @@ func (p *Printer) unified(text string) {
 		case strings.HasPrefix(line, "-"):
 			line = p.Out.Red(line)
 		}
-		fmt.Fprintln(p.Out, line)
+		fmt.Fprintln(w, line)
 	}
+	return lines
 }
 
 // restoredMost is how many paths a screen shows of those that changed.
