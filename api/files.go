@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -18,6 +19,7 @@ type Looks struct {
 	Recorded  bool           `json:"recorded"`
 	Why       string         `json:"why,omitempty"`  // they are not
 	Looks     []Look         `json:"looks"`          // in order
+	Own       []OwnVisit     `json:"own,omitempty"`  // the visits with copies of the workspace for themselves, and the merges of those; in the order in which they began
 	Next      string         `json:"next,omitempty"` // give it as after to read on; left out at the end
 }
 
@@ -33,6 +35,19 @@ type Look struct {
 	Tree    string       `json:"tree,omitempty"`   // its CID
 	Failed  string       `json:"failed,omitempty"` // why there is none
 	By      []string     `json:"by"`               // which visits, and "outside", may have changed what differs from the look before; "N others" beyond 100 of them
+}
+
+// OwnVisit are the files of a visit that had a copy of the workspace for itself, or of a merge of such visits. They are no looks at the
+// workspace.
+type OwnVisit struct {
+	Step   string       `json:"step"`
+	Seq    protocol.Seq `json:"seq"`              // of its newest event of these: own_copy, step_completed
+	Time   Time         `json:"time"`             // of that
+	Base   string       `json:"base"`             // the tree at the fan-out
+	Found  string       `json:"found,omitempty"`  // the tree that it began with, where that is what From left
+	From   string       `json:"from,omitempty"`   // the visit from whose copy it went on
+	Tree   string       `json:"tree,omitempty"`   // as it was left, or merged; left out where the visit did not end well, or has not ended
+	Merged []string     `json:"merged,omitempty"` // of a merge: the visits whose changes it took over, in that order
 }
 
 // Phases of a Look, beside those of protocol.FilesAt; and what a visit is not.
@@ -69,16 +84,28 @@ type Shot struct {
 	Root protocol.Link
 }
 
+// LayOut is the command that writes the files of a look of a run below another directory.
+func (l *Look) LayOut(run protocol.RunID) string {
+	if l.Phase == protocol.FilesBefore && l.Attempt <= 1 {
+		return "wf restore " + protocol.ShellWord(string(run)+":"+l.Step) + " --before --to DIR"
+	}
+	return "wf restore " + string(run) + " --tree " + l.Tree + " --to DIR"
+}
+
 // Shots are the looks that have a tree. What may have happened before looks without one is told with the next.
 func (l *Looks) Shots() (out []Shot, err error) {
 	var carry []string
+	failed := false
 	for _, x := range l.Looks {
 		x.By = union(carry, x.By)
 		if x.Tree == "" {
-			carry = x.By
+			carry, failed = x.By, true
 			continue
 		}
-		carry = nil
+		if failed { // it may have been an earlier call
+			x.Call, x.Tool = "", ""
+		}
+		carry, failed = nil, false
 		root, err := protocol.ParseLink(x.Tree)
 		if err != nil {
 			return nil, fmt.Errorf("run %s, event %d: %w", l.Run, x.Seq, err)
@@ -115,6 +142,12 @@ func (l *Looks) Of(step string) (*Span, error) {
 	shots, err := l.Shots()
 	if err != nil {
 		return nil, err
+	}
+	if own := l.OwnOf(step); own != nil && !slices.ContainsFunc(shots, func(s Shot) bool { return s.Step == step }) {
+		return own.span(l.Run)
+	}
+	if len(shots) == 0 && len(l.Own) > 0 && step == "" {
+		return nil, protocol.ErrNotFound.With("wf files "+string(l.Run)+":"+l.Own[0].Step+" lists those of a visit with an own copy; workspace: {track: true} in the workflow has later runs record all", "run %s recorded no files of its workspace, but those of visits with own copies of it", l.Run)
 	}
 	if len(shots) == 0 {
 		why := "its workflow has no role that may write, or says workspace.track: false"
@@ -166,6 +199,40 @@ func (l *Looks) Before(step string, after bool, at protocol.Seq) (*Shot, error) 
 		return nil, protocol.ErrNotFound.With("wf files "+string(l.Run)+" shows what the run recorded", "run %s recorded no files before event %d", l.Run, at+1)
 	}
 	return last, nil
+}
+
+// OwnOf is a visit with an own copy, or a merge, by its name; nil where it is none.
+func (l *Looks) OwnOf(step string) *OwnVisit {
+	i := slices.IndexFunc(l.Own, func(v OwnVisit) bool { return v.Step == step })
+	if i < 0 {
+		return nil
+	}
+	return &l.Own[i]
+}
+
+// Lineage are the visits that led to what one left in its own copy: those from whose copies it went on, then itself.
+func (l *Looks) Lineage(step string) (out []OwnVisit) {
+	for v := l.OwnOf(step); v != nil && v.Tree != "" && len(out) <= len(l.Own); v = l.OwnOf(v.From) {
+		out = append(out, *v)
+	}
+	slices.Reverse(out)
+	return out
+}
+
+// span is what the visit found, and left.
+func (v *OwnVisit) span(run protocol.RunID) (*Span, error) {
+	if v.Tree == "" {
+		return nil, protocol.ErrNotFound.With("wf show "+string(run)+" tells how it ended", "%s of run %s works in a copy of the workspace: what it left there is recorded where it ends well", v.Step, run)
+	}
+	out := &Span{Ended: true}
+	for _, x := range []struct{ phase, tree string }{{protocol.FilesBefore, cmp.Or(v.Found, v.Base)}, {protocol.FilesAfter, v.Tree}} {
+		root, err := protocol.ParseLink(x.tree)
+		if err != nil {
+			return nil, fmt.Errorf("run %s, %s: %w", run, v.Step, err)
+		}
+		out.Shots = append(out.Shots, Shot{Look{Seq: v.Seq, Time: v.Time, Step: v.Step, Phase: x.phase, Tree: x.tree, By: []string{v.Step}}, root})
+	}
+	return out, nil
 }
 
 // At is the look at what a step found, or at what it left.

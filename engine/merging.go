@@ -35,7 +35,7 @@ const conflictWorkspace = "workspace"
 
 // Perform merges, and concludes with what has come of it.
 func (m merging) Perform(ctx context.Context, turn protocol.Turn, _ roles.Emit) (protocol.Conclusion, error) {
-	items, err := m.items(ctx, turn.Role.Merge.Of)
+	_, items, err := mergedItems(m.e.records(ctx), m.begun.Start, m.begun.Parents, turn.Role.Merge.Of)
 	if err != nil {
 		return protocol.Conclusion{}, err
 	}
@@ -115,36 +115,70 @@ func merged(files protocol.OwnFiles, conflicts []conflictTold) (protocol.Conclus
 	return protocol.Conclusion{Data: data}, err
 }
 
-// items are the newest visits of a role with own copies that the merge comes behind, those that went well in the order of the
-// items. What an earlier merge of the role took over is not taken over again.
-func (m merging) items(ctx context.Context, of string) (out []*protocol.StepRecord, err error) {
-	from := m.e.records(ctx)
-	seen := map[protocol.Link]bool{m.begun.Start: true}
-	for todo := m.begun.Parents; len(todo) > 0; todo = todo[1:] {
+// mergedItems are the newest visits of a role with own copies that a merge with these parents comes behind, those that went well in
+// the order of the items, with their CIDs. What an earlier merge of the role took over is not taken over again.
+func mergedItems(from rules.Records, start protocol.Link, parents []protocol.Link, of string) (links []protocol.Link, out []*protocol.StepRecord, err error) {
+	seen := map[protocol.Link]bool{start: true}
+	at := map[*protocol.StepRecord]protocol.Link{}
+	for todo := parents; len(todo) > 0; todo = todo[1:] {
 		if seen[todo[0]] {
 			continue
 		}
 		seen[todo[0]] = true
 		rec, err := from.Step(todo[0])
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if rec.Role == of {
 			if rec.Own != nil && rec.Status == protocol.StepOK {
-				out = append(out, rec)
+				out, at[rec] = append(out, rec), todo[0]
 			}
 			continue
 		}
 		seen[rec.Start] = true
 		switch merges, err := mergeOf(from, rec); {
 		case err != nil:
-			return nil, err
+			return nil, nil, err
 		case merges != of:
 			todo = append(todo, rec.Parents...)
 		}
 	}
 	slices.SortStableFunc(out, func(a, b *protocol.StepRecord) int { return cmp.Compare(itemOf(a), itemOf(b)) })
-	return out, nil
+	for _, rec := range out {
+		links = append(links, at[rec])
+	}
+	return links, out, nil
+}
+
+// An OwnVisit is what became of a visit with a copy of the workspace for itself, or of a merge of such.
+type OwnVisit struct {
+	protocol.OwnFiles
+	Found  protocol.Link   // what the visit began with
+	From   protocol.Link   // the record of the visit that left Found; null where it is Base
+	Merged []protocol.Link // of a merge: the records of the visits that it took over, in the order in which it did
+	Merges bool            // it is one
+}
+
+// OwnVisit reads what a record of a visit with an own copy, or of a merge, tells; nil of another one.
+func (e *Engine) OwnVisit(ctx context.Context, rec *protocol.StepRecord) (*OwnVisit, error) {
+	if rec.Own == nil {
+		return nil, nil
+	}
+	from := e.records(ctx)
+	out := &OwnVisit{OwnFiles: *rec.Own, Found: rec.Own.Base}
+	of, err := mergeOf(from, rec)
+	if err != nil {
+		return nil, err
+	}
+	if out.Merges = of != ""; out.Merges {
+		out.Merged, _, err = mergedItems(from, rec.Start, rec.Parents, of)
+		return out, err
+	}
+	before, err := goesOnFrom(from, rec.Start, rec.Parents, rec.Via)
+	if err == nil && before != nil {
+		out.Found, out.From = before.Tree, rec.Parents[0]
+	}
+	return out, err
 }
 
 func itemOf(r *protocol.StepRecord) int {

@@ -50,24 +50,24 @@ func (d *driver) ownVisit(v *rules.Visit) (*ownVisit, error) {
 		d.fans[id] = &fan{}
 	}
 	own := &ownVisit{fan: d.fans[id], base: v.Base}
-	before, err := d.goesOnFrom(&v.Begun)
+	before, err := goesOnFrom(d.from, v.Begun.Start, v.Begun.Parents, v.Begun.Via)
 	if err == nil && before != nil {
 		own.base, own.from = before.Base, before.Tree
 	}
 	return own, err
 }
 
-// goesOnFrom is the own copy of the one visit that another goes on from, unless it is an item of a fan-out, or was merged; nil where
-// there is none.
-func (d *driver) goesOnFrom(begun *protocol.StepStarted) (*protocol.OwnFiles, error) {
-	if len(begun.Parents) != 1 || begun.Via == protocol.ViaStart || begun.Parents[0] == begun.Start {
+// goesOnFrom is the own copy of the one visit that another, with these parents, goes on from, unless it is an item of a fan-out, or
+// was merged; nil where there is none.
+func goesOnFrom(from rules.Records, start protocol.Link, parents []protocol.Link, via protocol.Via) (*protocol.OwnFiles, error) {
+	if len(parents) != 1 || via == protocol.ViaStart || parents[0] == start {
 		return nil, nil
 	}
-	rec, err := d.from.Step(begun.Parents[0])
+	rec, err := from.Step(parents[0])
 	if err != nil || rec.Own == nil || rec.Item != nil {
 		return nil, err
 	}
-	merge, err := mergeOf(d.from, rec)
+	merge, err := mergeOf(from, rec)
 	if err != nil || merge != "" {
 		return nil, err
 	}

@@ -226,11 +226,11 @@ func (s Service) Looks(ctx context.Context, run protocol.RunID) (*api.Looks, err
 		if err != nil {
 			return nil, err
 		}
-		if err := sound(l.Run == run && (l.Next == "" || len(l.Looks) > 0 && l.Next != after), path); err != nil {
+		if err := sound(l.Run == run && (l.Next == "" || len(l.Looks)+len(l.Own) > 0 && l.Next != after), path); err != nil {
 			return nil, err
 		}
 		if all != nil {
-			l.Looks = append(all.Looks, l.Looks...)
+			l.Looks, l.Own = append(all.Looks, l.Looks...), append(all.Own, l.Own...)
 		}
 		all, after = l, l.Next
 		if all.Next = ""; after == "" {

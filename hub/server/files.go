@@ -3,6 +3,7 @@ package server
 import (
 	"slices"
 	"strconv"
+	"strings"
 
 	"wf/api"
 	"wf/hub/reply"
@@ -20,8 +21,13 @@ func (s *Server) looks(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	list := all.Looks
-	if part.After != "" {
+	list, own, from := all.Looks, all.Own, 0
+	if n, ok := strings.CutPrefix(part.After, ownAfter); ok {
+		if from, err = strconv.Atoi(n); err != nil || from < 1 || from >= len(own) {
+			return nil, notNext(part.After)
+		}
+		list, own = nil, own[from:]
+	} else if part.After != "" {
 		i := slices.IndexFunc(list, func(l api.Look) bool { return strconv.FormatInt(int64(l.Seq), 10) == part.After })
 		if i < 0 {
 			return nil, notNext(part.After)
@@ -33,14 +39,26 @@ func (s *Server) looks(c *call) (any, error) {
 		more := len(l.Failed) + 10*len(l.By)
 		if part.Full(i, size, more) {
 			all.Next = strconv.FormatInt(int64(list[i-1].Seq), 10)
-			list = list[:i]
+			all.Looks, all.Own = list[:i], nil
+			return all, nil
+		}
+		size += more
+	}
+	for i, v := range own {
+		more := 24 * len(v.Merged)
+		if from+i > 0 && part.Full(len(list)+i, size, more) {
+			all.Next = ownAfter + strconv.Itoa(from+i)
+			own = own[:i]
 			break
 		}
 		size += more
 	}
-	all.Looks = list
+	all.Looks, all.Own = append([]api.Look{}, list...), own
 	return all, nil
 }
+
+// ownAfter begins the Next behind which visits with own copies follow, in place of looks.
+const ownAfter = "own-"
 
 func notNext(after string) error {
 	return reply.Badf("after=%.100q: want the next of an earlier answer", after)

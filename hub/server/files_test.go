@@ -100,7 +100,43 @@ func TestLooksAreListedInParts(t *testing.T) {
 	if strings.Join(got, " ") != "start before after" {
 		t.Error(got)
 	}
-	if got := code(t, ask(s, guard.AllScopes, "GET", "/v1/runs/R/looks?after=9", "")); got != "400 bad_request" {
-		t.Error(got)
+	for _, after := range []string{"9", "own-0", "own-1", "own-x", "own--1"} {
+		if got := code(t, ask(s, guard.AllScopes, "GET", "/v1/runs/R/looks?after="+after, "")); got != "400 bad_request" {
+			t.Errorf("%s: %s", after, got)
+		}
+	}
+}
+
+// C-4: behind the looks follow the visits with own copies.
+func TestC04VisitsWithOwnCopiesAreListedInParts(t *testing.T) {
+	for visits := range 5 {
+		s := recorded(t, nil, nil)
+		want := "start before after"
+		for i := range visits {
+			s.own = append(s.own, api.OwnVisit{Step: fmt.Sprintf("coder#1[%d]", i), Merged: []string{"a"}})
+			want += " " + s.own[i].Step
+		}
+		for _, limit := range []string{"1", "2", "3", "4", "99", ""} {
+			var got []string
+			for next, n := "", 0; n < 10; n++ {
+				var list api.Looks
+				w := ask(s, guard.AllScopes, "GET", "/v1/runs/R/looks?limit="+limit+"&after="+next, "")
+				if err := json.Unmarshal(w.Body.Bytes(), &list); err != nil || w.Code != 200 || list.Looks == nil {
+					t.Fatalf("%d %s", w.Code, w.Body)
+				}
+				for _, l := range list.Looks {
+					got = append(got, l.Phase)
+				}
+				for _, v := range list.Own {
+					got = append(got, v.Step)
+				}
+				if next = list.Next; next == "" {
+					break
+				}
+			}
+			if strings.Join(got, " ") != want {
+				t.Errorf("%d visits in parts of %q: %s", visits, limit, got)
+			}
+		}
 	}
 }

@@ -29,6 +29,7 @@ type shop struct {
 	blocks map[protocol.Link][]byte // beside blockCID
 	keeps  *api.CID                 // the tree of the files of every step
 	looks  []api.Look
+	own    []api.OwnVisit
 	moving bool                  // whether R may change without an event
 	takes  func(io.Reader) error // imports archives; nil counts their bytes
 }
@@ -70,7 +71,7 @@ func (s *shop) Messages(_ context.Context, r protocol.RunID, step string) (*api.
 	return &api.Messages{}, s.note("messages %s %s", r, step)
 }
 func (s *shop) Looks(_ context.Context, r protocol.RunID) (*api.Looks, error) {
-	l := api.Looks{Schema: "wf.looks/v1", Run: r, Recorded: true, Looks: slices.Clone(s.looks)}
+	l := api.Looks{Schema: "wf.looks/v1", Run: r, Recorded: true, Looks: slices.Clone(s.looks), Own: slices.Clone(s.own)}
 	return &l, s.note("looks %s", r)
 }
 func (s *shop) VisitDiff(_ context.Context, r protocol.RunID, step string) (*api.VisitDiff, error) {

@@ -20,10 +20,14 @@ func Looks(ctx context.Context, e *engine.Engine, run protocol.RunID) (*api.Look
 		return nil, err
 	}
 	out := &api.Looks{Schema: "wf.looks/v1", Run: run, Workspace: s.Info.Workspace, Looks: []api.Look{}}
-	w := looker{out: out, acts: map[string]int{}, subflows: map[string]bool{}, calls: map[string]string{}}
+	w := looker{out: out, acts: map[string]int{}, subflows: map[string]bool{}, calls: map[string]string{}, own: ownLooker{roles: map[string]bool{}, at: map[string]int{}, first: map[string]protocol.Seq{}}}
 	for i := range s.Program().Workflow.Roles {
-		if r := &s.Program().Workflow.Roles[i]; r.Action == protocol.ActWorkflow {
+		r := &s.Program().Workflow.Roles[i]
+		if r.Action == protocol.ActWorkflow {
 			w.subflows[r.Name] = true
+		}
+		if r.Action == protocol.ActMerge || r.Workspace != nil {
+			w.own.roles[r.Name] = true
 		}
 	}
 	for x, err := range e.Store.After(ctx, run, 0) {
@@ -34,7 +38,7 @@ func Looks(ctx context.Context, e *engine.Engine, run protocol.RunID) (*api.Look
 			return nil, err
 		}
 	}
-	return out, nil
+	return out, w.own.visits(ctx, e, out)
 }
 
 // A looker goes through the events of a run.
@@ -44,6 +48,7 @@ type looker struct {
 	late     []string          // those whose end was not looked at: they may have written until the next look
 	subflows map[string]bool   // roles
 	calls    map[string]string // tools by call
+	own      ownLooker
 }
 
 // stop has a visit act no more whose end was not looked at.
@@ -77,8 +82,17 @@ func (w *looker) event(x *protocol.Entry) error {
 		if id, err := protocol.ParseStepID(step); err == nil && w.subflows[id.Role] {
 			w.acts[step] = len(w.out.Looks)
 		}
+	case protocol.EvOwnCopy:
+		d, err := cas.DecodeData[protocol.OwnCopy](&x.Event)
+		if err != nil {
+			return err
+		}
+		w.own.visit(w.out, x, step).Base = d.Base.String()
 	case protocol.EvStepCompleted, protocol.EvAttemptFailed:
 		w.stop(step)
+		if id, err := protocol.ParseStepID(step); x.Type == protocol.EvStepCompleted && err == nil && w.own.roles[id.Role] {
+			return w.own.ended(x, step)
+		}
 	case protocol.EvSuspended, protocol.EvCancelled, protocol.EvClosing, protocol.EvForked, protocol.EvResumed:
 		if step != "" {
 			w.stop(step)

@@ -416,6 +416,7 @@ export interface Looks {
   recorded: boolean;
   why?: string; // They are not.
   looks: Array<Look>; // In order.
+  own?: Array<OwnVisit>; // The visits with copies of the workspace for themselves, and the merges of those; in the order in which they began.
   next?: string; // Give it as after to read on; left out at the end.
 }
 
@@ -581,6 +582,18 @@ export interface OneMemory {
   schema: "wf.memory/v1";
   scope: string;
   seq: number;
+}
+
+/** The files of a visit that had a copy of the workspace for itself, or of a merge of such visits. They are no looks at the workspace. */
+export interface OwnVisit {
+  step: string;
+  seq: number; // Of its newest event of these: own_copy, step_completed.
+  time: Time; // Of that.
+  base: string; // The tree at the fan-out.
+  found?: string; // The tree that it began with, where that is what From left.
+  from?: string; // The visit from whose copy it went on.
+  tree?: string; // As it was left, or merged; left out where the visit did not end well, or has not ended.
+  merged?: Array<string>; // Of a merge: the visits whose changes it took over, in that order.
 }
 
 /** The step of the parent that a run is the sub-workflow of. */
