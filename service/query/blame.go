@@ -29,9 +29,9 @@ func Blame(read tree.Read, l *api.Looks, path string, now []byte) (*api.Blame, e
 		if i > 0 && s.Root == span.Shots[i-1].Root {
 			continue
 		}
-		e, err := tree.Find(read, s.Root, path)
-		if protocol.CodeOf(err) == protocol.ErrUnknownArtifact.Code {
-			e, err = tree.Entry{}, nil
+		e, err := inTree(read, s.Root, path)
+		if m := l.OwnOf(s.Step); err == nil && m != nil && len(m.Merged) > 0 && len(s.By) == 1 && s.By[0] == s.Step && !sameFile(e, b.is) {
+			err = b.merge(l, m, path)
 		}
 		if err == nil {
 			known = known || e.Mode != ""
@@ -75,7 +75,7 @@ type blamer struct {
 
 // version goes on to what the file is at a look.
 func (b *blamer) version(e tree.Entry, at api.Look) error {
-	if e.Mode == b.is.Mode && e.Link == b.is.Link && e.Size == b.is.Size {
+	if sameFile(e, b.is) {
 		return nil
 	}
 	b.is = e
