@@ -44,7 +44,8 @@ type filesSearch struct {
 	foreign bool // the run came from elsewhere
 	search  *search
 	read    tree.Read
-	carry   tree.Chooser // nil for nothing
+	made    map[protocol.Link][]byte // blocks of trees on the way of a merge
+	carry   tree.Chooser             // nil for nothing
 
 	points   []api.Shot // looks whose files are not those of the one before
 	verdicts map[protocol.Link]*api.LookTrial
@@ -53,8 +54,8 @@ type filesSearch struct {
 
 // Find searches. Where it is interrupted or reaches a limit, what it has found so far is in the answer, beside the error.
 func (b *FilesBisector) Find(ctx context.Context) (_ *api.BisectFiles, err error) {
-	s := &filesSearch{FilesBisector: b, verdicts: map[protocol.Link]*api.LookTrial{}, leftOut: map[string]bool{}}
-	s.read = func(l protocol.Link) ([]byte, error) { return b.Store.Block(ctx, l) }
+	s := &filesSearch{FilesBisector: b, verdicts: map[protocol.Link]*api.LookTrial{}, leftOut: map[string]bool{}, made: map[protocol.Link][]byte{}}
+	s.read = s.overlay(ctx)
 	s.out = &api.BisectFiles{Schema: api.BisectFilesSchema, Run: b.Run, Check: b.Check.Command, By: []string{}, Trials: []api.LookTrial{}}
 	if err := s.prepare(ctx); err != nil {
 		return nil, err
@@ -158,7 +159,7 @@ func (s *filesSearch) find(ctx context.Context, l *api.Looks) error {
 
 // notAnEnd says that the files of an end are not as they have to be.
 func (s *filesSearch) notAnEnd(at *api.Look, t *api.LookTrial, wants, flag, fix string) error {
-	see := "wf restore " + string(s.Run) + " --tree " + at.Tree + " --to DIR lays them out"
+	see := at.LayOut(s.Run) + " lays them out"
 	if t.Verdict == api.Unresolved {
 		if len(t.Checks) == 0 {
 			return ErrNotBisectable.With(flag+" names a step whose files are kept", "the files of %s cannot be checked: %s", at.Phrase(), t.Why)
@@ -189,23 +190,34 @@ func (s *filesSearch) answer(ctx context.Context, l *api.Looks, good, bad int) e
 	}
 	slices.Sort(out.By)
 	out.By = slices.Compact(out.By)
-	if out.Untold == 0 && len(out.By) == 1 && right.Step == out.By[0] {
-		out.Call, out.Tool = right.Call, right.Tool
+	if out.Untold == 0 {
+		told, err := s.merge(ctx, l, left, right)
+		if err != nil {
+			return err
+		}
+		if !told && len(out.By) == 1 && right.Step == out.By[0] {
+			out.Call, out.Tool = right.Call, right.Tool
+		}
 	}
 	if len(out.By) == 1 && out.By[0] != api.Outside {
 		if step, err := s.Step(ctx, s.Run, out.By[0]); err == nil {
 			out.Child = step.Child
 		}
 	}
+	if out.Diff != nil {
+		return nil
+	}
 	by, err := s.changers(good, bad)
 	if err != nil {
 		return err
 	}
-	side := func(x *api.Shot) api.FilesSide {
-		return api.FilesSide{Run: s.Run, Step: x.Step, Phase: x.Phase, Tree: x.Tree}
-	}
-	out.Diff, err = query.FilesDiff(s.read, side(left), side(right), func(path string) []string { return by[path] })
+	out.Diff, err = query.FilesDiff(s.read, s.side(left), s.side(right), func(path string) []string { return by[path] })
 	return err
+}
+
+// side is a look as one side of a comparison.
+func (s *filesSearch) side(x *api.Shot) api.FilesSide {
+	return api.FilesSide{Run: s.Run, Step: x.Step, Phase: x.Phase, Tree: x.Tree}
 }
 
 // changers are the visits that may have changed each path between two points.

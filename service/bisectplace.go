@@ -44,8 +44,8 @@ func (s *filesSearch) prepare(ctx context.Context) error {
 			return protocol.ErrUsage.With("leave --carry out", "run %s came from elsewhere: its workspace is not here", s.Run)
 		}
 		b.Check.Sandbox = protocol.SandboxOn
-	} else {
-		b.Launch = engine.Launch{Workspace: v.Info.Workspace}
+	} else if len(s.Carry) > 0 {
+		b.Launch = engine.Launch{Workspace: v.Info.Workspace} // in which the place for copies may not lie
 	}
 	s.search = &search{Bisector: b}
 	if len(s.Carry) == 0 {
@@ -60,7 +60,11 @@ func (s *filesSearch) prepare(ctx context.Context) error {
 
 // open opens what is remembered of the files of this run under this check.
 func (s *filesSearch) open() (err error) {
+	s.search.InPlace = len(s.Carry) == 0 // else no workspace is copied
 	s.notes, err = s.search.openNotes([]api.BisectVersion{{Definition: api.CID("files of " + string(s.Run))}})
+	if errors.Is(err, protocol.ErrUsage) {
+		err = protocol.Hinted(err, "leave --carry out, or name another place for copies with XDG_CACHE_HOME")
+	}
 	return err
 }
 

@@ -86,7 +86,7 @@ func (p *Printer) showCulprit(s *strings.Builder, b *api.BisectFiles) {
 	case len(b.By) == 1 && who == api.Outside:
 		fmt.Fprintf(s, "%s a change from %s broke the check, between %s and %s\n", mark, p.Out.Bold(who), good, bad)
 	case b.Merge != "":
-		fmt.Fprintf(s, "%s %s broke the check, when %s took over its files\n", mark, p.Out.Bold(who), Visible(b.Merge))
+		fmt.Fprintf(s, "%s %s broke the check, when %s took over its changes\n", mark, p.Out.Bold(who), Visible(b.Merge))
 	case b.Tool != "":
 		fmt.Fprintf(s, "%s %s broke the check: its call of %s (event %d)\n", mark, p.Out.Bold(who), p.Out.Bold(Visible(b.Tool)), b.Bad.Seq)
 	case len(b.By) == 1:
@@ -131,7 +131,7 @@ func (p *Printer) showMore(b *api.BisectFiles) {
 			break
 		}
 	}
-	p.Progress("before wf restore %s --tree %s --to DIR", run, b.Good.Tree)
+	p.Progress("before %s", b.Good.LayOut(b.Run))
 	if b.Child != "" {
 		p.Progress("within wf bisect %s --check %s", b.Child, protocol.ShellWord(b.Check))
 	}
