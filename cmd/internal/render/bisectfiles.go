@@ -126,7 +126,7 @@ func (p *Printer) showMore(b *api.BisectFiles) {
 		p.Progress("more   wf diff %s --files", protocol.ShellWord(run+":"+step))
 	}
 	for _, f := range b.Diff.Files {
-		if f.Unified != "" {
+		if f.Unified != "" && Visible(f.Path) == f.Path && !strings.Contains(f.Path, "\n") {
 			p.Progress("lines  wf blame %s --run %s", protocol.ShellWord(f.Path), run)
 			break
 		}
