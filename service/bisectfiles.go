@@ -112,6 +112,9 @@ func (s *filesSearch) between(l *api.Looks) error {
 			s.points = append(s.points, x)
 		}
 	}
+	if len(s.points) < 2 && first == last {
+		return ErrNotBisectable.With("wf files "+string(s.Run)+" --changed shows what steps changed; files that are ignored are not recorded", "no file changed in %s", api.Ref{Run: s.Run, Step: s.Within})
+	}
 	if len(s.points) < 2 {
 		return ErrNotBisectable.With("wf files "+string(s.Run)+" --changed shows what steps changed; files that are ignored are not recorded", "no file changed between %s and %s of run %s", shots[first].Phrase(), shots[last].Phrase(), s.Run)
 	}

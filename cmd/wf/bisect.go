@@ -39,8 +39,10 @@ func newBisect(a *app) *cobra.Command {
 	var f bisectFlags
 	cmd := &cobra.Command{
 		Use:   "bisect [RUN|FILE...]",
-		Short: "Find the edits of a workflow that broke a check",
-		Long: `Find the edits of a workflow that broke it. A definition that passes a check and one that fails it are taken apart into
+		Short: "Find the edits, or the step of a run, that broke a check",
+		Long: `Find the edits of a workflow that broke it, or the step of a run.
+
+Of a workflow: a definition that passes a check and one that fails it are taken apart into
 edits: one for each key of a role, each edge, input, limit or other key. Mixtures of both are run and checked, until a
 set of edits is left that breaks the check, and does not with any single one of them left out.
 
@@ -52,8 +54,16 @@ WF_STORE are set. Exit 0 is good, 125 cannot tell, anything else is bad. Where a
 roles are: --check-sandbox off lets it run as you. Without --check a run that is done is good, and one that failed bad.
 
 Each run works in a copy of the workspace, without .git and .wf; --in-place lets them work in it, one after the other. The
-runs are in the store like any other, with the tag bisect. Ctrl-C, or a limit, ends the search: the same command goes on where it
-was, and does not run again what was checked. --anew forgets that.`,
+runs are in the store like any other, with the tag bisect.
+
+Of a run: with one run, or a step, and --check, the step is found behind which its files fail the check, and the tool call where one
+is known. The files that the run recorded are laid out elsewhere, step by step, and checked there; nothing is performed, and the
+workspace is not touched. --good and --bad name steps whose files pass and fail; without them these are the start of the run and
+its last step. Ignored files were not recorded: --carry brings them from the workspace. Of a run from elsewhere the check is always
+confined.
+
+Ctrl-C, or a limit, ends the search: the same command goes on where it was, and does not run again what was checked. --anew
+forgets that.`,
 		Example: `  # which of the edits since yesterday makes the tests fail?
   wf bisect --good yesterday.yaml --bad workflow.yaml --check 'go test ./...'
 
@@ -61,7 +71,12 @@ was, and does not run again what was checked. --anew forgets that.`,
   wf bisect --good 7K3Q --bad review.yaml -i topic=cats -n 3 --check 'jq -e ".outputs.score > 7"'
 
   # several versions, in their order
-  wf bisect v1.yaml v2.yaml v3.yaml v4.yaml --max-cost 2.50`,
+  wf bisect v1.yaml v2.yaml v3.yaml v4.yaml --max-cost 2.50
+
+  # which step of the latest run broke the tests, and which of its tool calls?
+  wf bisect -1 --check 'go test ./...'
+  wf bisect -1 --good 'coder#1' --bad 'coder#4' --check 'npm test' --carry node_modules
+  wf bisect '-1:coder#3' --check ./smoke.sh -n 3`,
 		Args: takes(0, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.bisectsFiles(args) {
@@ -74,17 +89,17 @@ was, and does not run again what was checked. --anew forgets that.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.good, "good", "", "a definition that passes the check")
-	flags.StringVar(&f.bad, "bad", "", "a definition that fails it")
+	flags.StringVar(&f.good, "good", "", "a definition that passes the check; of a run: a step whose files do")
+	flags.StringVar(&f.bad, "bad", "", "a definition that fails it; of a run: a step whose files do")
 	flags.StringSliceVar(&f.versions, "versions", nil, "definitions in their order, from good to bad")
 	flags.StringVar(&f.check.Command, "check", "", "command that tells good (exit 0) from bad")
 	flags.StringVar(&f.check.Sandbox, "check-sandbox", "", "on or off: whether the check is confined (default: as run roles are)")
-	flags.IntVarP(&f.repeat, "repeat", "n", 1, "so many runs of each definition; where they do not agree it is neither good nor bad")
+	flags.IntVarP(&f.repeat, "repeat", "n", 1, "so many runs of each definition, or checks of each step; where they do not agree it is neither good nor bad")
 	flags.StringArrayVarP(&f.inputs, "input", "i", nil, "an input of the runs: name=value, or name=@file")
 	flags.StringVarP(&f.inputsFile, "inputs", "I", "", "inputs as a JSON object from a file, - is stdin")
 	flags.StringVar(&f.Context, "context", "", "how every agent sees its past: conversation, task or fresh")
 	a.beginFlags(flags, &f.runFlags)
-	flags.IntVar(&f.trials, "max-trials", 0, "stop before more runs than this (default: no bound)")
+	flags.IntVar(&f.trials, "max-trials", 0, "stop before more runs, or checks of steps, than this (default: no bound)")
 	flags.Float64Var(&f.cost, "max-cost", 0, "stop when the runs cost so many dollars together (default: no bound)")
 	flags.BoolVar(&f.inPlace, "in-place", false, "let the runs work in the workspace, where each finds what the others left")
 	flags.StringArrayVar(&f.carry, "carry", nil, "of the steps of a run: files that it did not record, such as node_modules, which come from the workspace")
