@@ -39,10 +39,10 @@ type FilesBisector struct {
 type filesSearch struct {
 	*FilesBisector
 	out     *api.BisectFiles
-	notes   *bisectNotes
+	notes   *trialNotes[noted]
 	run     *api.Run
 	foreign bool // the run came from elsewhere
-	search  *search
+	agents  bool // its workflow has one
 	read    tree.Read
 	made    map[protocol.Link][]byte // blocks of trees on the way of a merge
 	carry   tree.Chooser             // nil for nothing

@@ -2,19 +2,19 @@ package service
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"wf/api"
-	"wf/engine"
 	"wf/protocol"
 	"wf/protocol/tree"
 	"wf/roles/workspace"
-	"wf/service/compose"
 )
 
 // prepare reads the run, and finds out what confines the check: an agent may have written what it executes, and of a run from
@@ -34,20 +34,16 @@ func (s *filesSearch) prepare(ctx context.Context) error {
 		return err
 	}
 	prog := state.Program()
-	b := &Bisector{Local: s.Local, Check: s.FilesBisector.Check, Anew: s.Anew, Given: map[string]any{"carry": s.Carry},
-		Versions: []BisectVersion{{Definition: compose.Definition{Program: prog}}}}
+	s.agents = prog.HasAgent()
 	if s.foreign {
 		switch {
-		case b.Check.Sandbox == protocol.SandboxOff:
+		case s.Check.Sandbox == protocol.SandboxOff:
 			return protocol.ErrUsage.With("leave --check-sandbox out, or lay the files out with wf restore --to DIR and look at them first", "run %s came from elsewhere: a check of its files is always confined", s.Run)
 		case len(s.Carry) > 0:
 			return protocol.ErrUsage.With("leave --carry out", "run %s came from elsewhere: its workspace is not here", s.Run)
 		}
-		b.Check.Sandbox = protocol.SandboxOn
-	} else if len(s.Carry) > 0 {
-		b.Launch = engine.Launch{Workspace: v.Info.Workspace} // in which the place for copies may not lie
+		s.Check.Sandbox = protocol.SandboxOn
 	}
-	s.search = &search{Bisector: b}
 	if len(s.Carry) == 0 {
 		return nil
 	}
@@ -60,8 +56,12 @@ func (s *filesSearch) prepare(ctx context.Context) error {
 
 // open opens what is remembered of the files of this run under this check.
 func (s *filesSearch) open() (err error) {
-	s.search.InPlace = len(s.Carry) == 0 // else no workspace is copied
-	s.notes, err = s.search.openNotes([]api.BisectVersion{{Definition: api.CID("files of " + string(s.Run))}})
+	arguments, err := json.Marshal([]any{"files", s.Store.Dir(), s.Run, strings.TrimSpace(s.Check.Command), s.Check.Sandbox, s.Carry})
+	if err != nil {
+		return err
+	}
+	// Where nothing is carried no workspace is copied, and the place for copies may lie in it.
+	s.notes, err = openNotes[noted]("bisect", arguments, s.run.Info.Workspace, len(s.Carry) == 0, s.Anew)
 	if errors.Is(err, protocol.ErrUsage) {
 		err = protocol.Hinted(err, "leave --carry out, or name another place for copies with XDG_CACHE_HOME")
 	}
@@ -73,7 +73,7 @@ func (s *filesSearch) checked(ctx context.Context, root protocol.Link, n int, t 
 	if ctx.Err() != nil {
 		return c, "", context.Cause(ctx)
 	}
-	if known, ok := s.notes.find(root, n); ok {
+	if known, ok := s.notes.known[noteKey(root, n)]; ok {
 		return api.LookCheck{Verdict: known.Run.Verdict, Exit: known.Run.Exit, Remembered: true}, known.Why, nil
 	}
 	if s.Trials > 0 && s.out.Checks >= s.Trials {
@@ -90,10 +90,12 @@ func (s *filesSearch) checked(ctx context.Context, root protocol.Link, n int, t 
 	} else if err != nil {
 		return c, "", err
 	}
-	if c.Verdict, c.Exit, why, err = s.search.judge(ctx, s.run, dir); err != nil {
+	j, err := s.Check.Judge(ctx, s.Local, s.run, dir, s.agents)
+	if err != nil {
 		return c, "", err
 	}
-	return c, why, s.notes.add(root, n, api.TrialRun{Run: s.Run, Status: s.run.Status, Exit: c.Exit, Verdict: c.Verdict}, why)
+	c.Verdict, c.Exit = j.Verdict, j.Exit
+	return c, j.Why, s.notes.add(noted{root, n, api.TrialRun{Run: s.Run, Status: s.run.Status, Exit: c.Exit, Verdict: c.Verdict}, j.Why})
 }
 
 // A notKeptError is why files cannot be laid out: blocks of them are gone.
@@ -109,7 +111,7 @@ func (s *filesSearch) layOut(ctx context.Context, root protocol.Link, dir string
 		return err
 	}
 	if s.carry != nil {
-		_, err := workspace.Copy(ctx, s.run.Info.Workspace, dir, workspace.Copying{Choose: s.carry, Max: bisectMaxSize, MaxFiles: bisectMaxFiles, Inward: true, Without: s.Store.Dir()})
+		_, err := workspace.Copy(ctx, s.run.Info.Workspace, dir, workspace.Copying{Choose: s.carry, Max: trialMaxSize, MaxFiles: trialMaxFiles, Inward: true, Without: s.Store.Dir()})
 		if limit, ok := errors.AsType[*workspace.CopyError](err); ok {
 			err = protocol.ErrUsage.With("name fewer files", "--carry: %s", limit)
 		}
