@@ -25,9 +25,9 @@ type TableList struct {
 type TableHead struct {
 	ID       protocol.RunID `json:"id"`
 	Kind     TableKind      `json:"kind"`
-	Title    string         `json:"title"` // what is compared, in a line
-	Complete bool           `json:"complete"`
-	Live     bool           `json:"live"` // a process is at work on it
+	Title    string         `json:"title"`    // what is compared, in a line
+	Complete bool           `json:"complete"` // all trials have ended
+	Live     bool           `json:"live"`     // a process is at work on it
 	Began    Time           `json:"began"`
 	Changed  Time           `json:"changed"`
 	Rows     int            `json:"rows"`
@@ -85,3 +85,12 @@ const (
 
 // TableRuns is how many runs a TableRow names.
 const TableRuns = 100
+
+// Add names one more run.
+func (r *TableRow) Add(run protocol.RunID) {
+	if len(r.Runs) == TableRuns {
+		r.Others++
+		return
+	}
+	r.Runs = append(r.Runs, run)
+}

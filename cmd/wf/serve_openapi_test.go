@@ -8,6 +8,7 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -304,6 +305,8 @@ func TestEveryAnswerIsAsItIsDescribed(t *testing.T) {
 
 	holder := s.started(map[string]any{"workflow": "turn"})
 	s.awaitStatus(holder, protocol.Waiting)
+	told := func() int { return bytes.Count(c.get("/v1/notifications", nil), []byte(`"msg_`)) }
+	awaitStore(t, s, func() bool { return told() == 1 }) // once it is cancelled there is nothing to tell
 	queued := s.started(map[string]any{"workflow": "turn"})
 	s.awaitStatus(queued, protocol.Queued)
 	c.holds("GET", "/v1/runs/"+string(queued), nil, 200, "Run")
@@ -368,15 +371,35 @@ func TestEveryAnswerIsAsItIsDescribed(t *testing.T) {
 	c.holds("DELETE", at+"?why=old", nil, 200, "Deleted") // its forks hold a part of it
 	c.holds("DELETE", at, nil, 410, "Error")
 	c.holds("DELETE", "/v1/runs/"+string(pair), nil, 200, "Deleted")
+	if err := os.Mkdir(filepath.Join(dir, "swept"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	write(t, dir, "swept.yaml", "wf: 1\nname: swept\ninputs: {k: {type: integer}}\nroles: {a: {set: {k: \"${{ inputs.k }}\"}}}\n")
+	if out, err := wfIn(dir, "sweep", "swept.yaml", "--dir", "swept", "-i", "k=1..2", "--check", "false").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if out, err := wfIn(dir, "sweep", "swept.yaml", "--dir", "swept", "-i", "k=3").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	c.holds("GET", "/v1/tables?limit=1", nil, 200, "TableList")
+	var tables api.TableList
+	if err := json.Unmarshal(c.get("/v1/tables", nil), &tables); err != nil || len(tables.Items) != 2 || tables.Items[0].Failed != 0 || tables.Items[1].Failed != 2 || !tables.Items[1].Complete {
+		t.Errorf("the tables are %+v, %v", tables, err)
+	}
+	for _, x := range tables.Items {
+		c.holds("GET", "/v1/tables/"+string(x.ID), nil, 200, "Table")
+	}
+	c.holds("GET", "/v1/tables/NONE", nil, 404, "Error")
+	c.holds("GET", "/v1/tables?after=none", nil, 400, "Error")
 	c.holds("GET", "/v1/deletions?limit=1", nil, 200, "Deletions")
 	c.holds("GET", "/v1/deletions?after=none", nil, 400, "Error")
 	c.holds("GET", at, nil, 410, "Error")
 
 	// Described, and served elsewhere or in states that are not made here.
 	elsewhere := map[string]bool{
-		"Looks.why": true, "Look.failed": true, "StepFile.why": true, "Runs.unread": true, "Accepted.warnings": true, "Run.leftovers": true, "Run.mend": true, "Run.mend.step": true, "Run.mend.after": true, "StepView.compactions": true, "StepView.corrections": true, "StepView.cut_off": true, "StepView.held": true, "StepView.child": true, "RunRow.agent": true, "RunInfo.parent.run": true, "RunInfo.parent.step": true,
+		"Looks.why": true, "Looks.own": true, "Look.failed": true, "StepFile.why": true, "Runs.unread": true, "Accepted.warnings": true, "Run.leftovers": true, "Run.mend": true, "Run.mend.step": true, "Run.mend.after": true, "StepView.compactions": true, "StepView.corrections": true, "StepView.cut_off": true, "StepView.held": true, "StepView.child": true, "RunRow.agent": true, "RunInfo.parent.run": true, "RunInfo.parent.step": true,
 		"StepView.workspace.git_head": true, "StepView.workspace.dirty": true, "CostRow.goal": true, "Cache.compactions": true, "Cache.min_compacted": true, "Run.foreign": true, "RunRow.foreign": true, "Workflow.waits_for_trust": true,
-		"Task.failed": true, "MemoryItem.run": true, "MemoryItem.step": true, "Waiting.escalated": true, "Notification.reminder": true, "Notification.escalated": true, "Sink.to": true, "Sink.on": true, "Sink.workflows": true,
+		"Task.failed": true, "MemoryItem.run": true, "MemoryItem.step": true, "Waiting.escalated": true, "Notification.reminder": true, "Notification.escalated": true, "Sink.to": true, "TableRow.others": true, "Sink.on": true, "Sink.workflows": true,
 	}
 	for _, schema := range []string{"Health", "Info", "Code", "Workflows", "Workflow", "Started", "Accepted", "Runs", "RunRow", "Run", "RunInfo", "StepView", "Waiting", "Choice", "Usage", "Timing", "Failure", "Messages", "Diff", "RunDiff", "Explanation", "Cache", "Verify", "Cost", "CostRow", "Error",
 		"TaskList", "Task", "MemoryScopes", "MemoryScope", "Memories", "MemoryItem", "OneMemory", "Recalled", "Remembered", "MemoriesChanged", "Reindexed", "Artifacts", "Artifact", "Looks", "Look", "StepFiles", "StepFile", "NotificationList", "Notification", "Sink", "NotificationsRetried", "Deletions", "Deletion"} {

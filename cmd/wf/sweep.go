@@ -139,8 +139,16 @@ func (a *app) sweep(ctx context.Context, p *target, arg string, f sweepFlags) er
 		s.Check.Show = func(text string) { fmt.Fprint(a.Err, render.Visible(text)) }
 	}
 	screen := render.NewSweepScreen(a.Printer)
-	s.Tell = screen.Tell
+	shown := &filling{a: a, ctx: ctx, l: p.here.Local}
+	s.Tell = func(s *api.Sweep, t *api.SweepTrial) {
+		screen.Tell(s, t)
+		shown.put(s.Tag, render.SweepTable(s))
+	}
 	found, err := s.Sweep(ctx)
+	if found != nil && len(found.Cells) > 0 {
+		shown.put(found.Tag, render.SweepTable(found))
+	}
+	shown.close()
 	screen.Close()
 	return a.sweepEnded(ctx, found, err)
 }

@@ -149,14 +149,16 @@ func (p *Printer) ShowSweep(s *api.Sweep) error {
 	return err
 }
 
-// sweepRows are a line for each cell, the columns in which all are the same left out.
-func (p *Printer) sweepRows(s *api.Sweep, paint Paint) [][]string {
-	type column struct {
-		name string
-		of   func(*api.SweepCell) string
-		must bool
-	}
-	columns := []column{
+// A sweepColumn is a column of the table.
+type sweepColumn struct {
+	name string
+	of   func(*api.SweepCell) string
+	must bool
+}
+
+// sweepColumns are those in which a cell has something.
+func sweepColumns(s *api.Sweep) []sweepColumn {
+	columns := []sweepColumn{
 		{"model", func(c *api.SweepCell) string { return Visible(modelsText(c.Models)) }, true},
 		{"definition", func(c *api.SweepCell) string { return Visible(s.Definitions[c.Definition].Name) }, len(s.Definitions) > 1},
 		{"inputs", func(c *api.SweepCell) string { return Visible(inputsText(c.Inputs)) }, true},
@@ -176,9 +178,14 @@ func (p *Printer) sweepRows(s *api.Sweep, paint Paint) [][]string {
 		{"cut", func(c *api.SweepCell) string { return nonzero(c.Cut) }, true},
 		{"open", func(c *api.SweepCell) string { return nonzero(c.Open) }, true},
 	}
-	columns = slices.DeleteFunc(columns, func(c column) bool {
+	return slices.DeleteFunc(columns, func(c sweepColumn) bool {
 		return !c.must || !slices.ContainsFunc(s.Cells, func(x api.SweepCell) bool { return c.of(&x) != "" })
 	})
+}
+
+// sweepRows are a line for each cell.
+func (p *Printer) sweepRows(s *api.Sweep, paint Paint) [][]string {
+	columns := sweepColumns(s)
 	rows := [][]string{{}}
 	for _, c := range columns {
 		rows[0] = append(rows[0], paint.Dim(c.name))

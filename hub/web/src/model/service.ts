@@ -1031,7 +1031,7 @@ export interface Table {
   id: string;
   kind: TableKind;
   title: string; // What is compared, in a line.
-  complete: boolean;
+  complete: boolean; // All trials have ended.
   live: boolean; // A process is at work on it.
   began: Time;
   changed: Time;
@@ -1055,7 +1055,7 @@ export interface TableHead {
   id: string;
   kind: TableKind;
   title: string; // What is compared, in a line.
-  complete: boolean;
+  complete: boolean; // All trials have ended.
   live: boolean; // A process is at work on it.
   began: Time;
   changed: Time;
