@@ -109,9 +109,10 @@ type SweepTrial struct {
 	Remembered bool               `json:"remembered,omitempty"` // of an earlier call
 }
 
-// SweepEvent is a line of wf sweep -o jsonl: a trial that began, went on or ended, and at the end the whole.
+// SweepEvent is a line of wf sweep -o jsonl: the whole at the beginning, each trial that began, went on or ended, and the whole at
+// the end.
 type SweepEvent struct {
-	Type  string      `json:"type"` // trial or sweep
+	Type  string      `json:"type"` // begin, trial or sweep
 	Trial *SweepTrial `json:"trial,omitempty"`
 	Sweep *Sweep      `json:"sweep,omitempty"`
 }

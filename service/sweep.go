@@ -46,13 +46,14 @@ type Sweeper struct {
 	MaxCost     int64 // of all trials together, in micro-dollars; 0 is no bound
 	TrialCost   int64 // of one, behind the fork point
 	TrialTokens int64
+	Limits      []protocol.LimitChanged // of steps and duration of each run
 	Anew        bool
 
 	// Begin begins a run, and Drive drives it until it stops; asked is called when a model has answered in it. Both are called
 	// side by side.
 	Begin func(context.Context, engine.Launch) (run protocol.RunID, fresh bool, err error)
 	Drive func(ctx context.Context, run protocol.RunID, limits []protocol.LimitChanged, asked func()) error
-	// Tell is called when a trial begins and when it ends; never side by side.
+	// Tell is called at the beginning without a trial, then when a trial begins and when it ends; never side by side.
 	Tell func(*api.Sweep, *api.SweepTrial)
 }
 
@@ -295,6 +296,7 @@ func (s *sweep) run(ctx context.Context) error {
 	var failed error
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.Tell(s.out, nil)
 	for {
 		i, more := s.queue.next()
 		switch {
@@ -369,7 +371,7 @@ func (s *sweep) ended() error {
 	case errs > 0:
 		return ErrSweepOpen.With("", "%d of %s ended with an error, %d were cut by a limit: %s", errs, all, cuts, why)
 	case cuts > 0:
-		return ErrSweepLimit.With("the same command with a higher --max-cost, --trial-cost or --trial-tokens, or a higher limit of the workflow, goes on", "%d of %s were cut by a limit: %s", cuts, all, why)
+		return ErrSweepLimit.With("the same command with a higher --max-cost, --trial-cost, --trial-tokens or --limit goes on", "%d of %s were cut by a limit: %s", cuts, all, why)
 	}
 	return nil
 }

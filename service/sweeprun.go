@@ -122,6 +122,11 @@ func (s *sweep) limits(i int, now protocol.Limits) (all []protocol.LimitChanged)
 			tokens = min(tokens, own.Tokens)
 		}
 	}
+	for _, l := range s.Limits {
+		if rules.Raised(now, l) != now {
+			all = append(all, l)
+		}
+	}
 	for _, l := range []struct {
 		name       string
 		is, wanted int64

@@ -14,6 +14,7 @@ import (
 	"wf/cmd/internal/render"
 	"wf/engine"
 	"wf/engine/lang"
+	"wf/engine/rules"
 	"wf/files"
 	"wf/protocol"
 	"wf/service"
@@ -30,6 +31,7 @@ type sweepFlags struct {
 	cost      float64
 	trialCost float64
 	tokens    int64
+	limits    []string
 	anew      bool
 }
 
@@ -37,7 +39,7 @@ func newSweep(a *app) *cobra.Command {
 	var f sweepFlags
 	cmd := &cobra.Command{
 		Use:   "sweep RUN:STEP|FILE",
-		Short: "Try models, definitions and inputs side by side, and check each",
+		Short: "Try models, definitions and inputs, and check each",
 		Long: `Try models, definitions and inputs side by side, each -n times, and show what passes a check, what it costs and how long it
 takes. Trials are models × definitions × inputs × n.
 
@@ -45,9 +47,9 @@ With a step, all trials are forks of the run before that step (with --after, beh
 from the cache of the provider. Each has files of its own, as the run recorded them there. With a file, or the name of a workflow,
 they are new runs, each in a copy of the workspace, without .git and .wf.
 
-  --model a,b           every agent with a, then with b; coder=a,b for the agent coder alone
-  --with v1.yaml,v2.yaml   definitions; without it the one of the run or the file. A run, such as -1, stands for its own
-  -i k=1..3             an input with all whole numbers from 1 to 3; -i given again for one name is another value
+  --model a,b    every agent with a, and with b; coder=a,b for the agent coder alone
+  --with a,b     definitions, beside that of the file; of forks in its place (a run stands for its own)
+  -i k=1..3      an input with each number from 1 to 3; -i given again for one name is another value
 
 --check is a command. It runs in the files of the trial and reads the run as JSON on stdin; WF_RUN, WF_RUN_STATUS and WF_STORE
 are set. Exit 0 passes, 125 cannot tell, anything else fails. Where its last line is a number, or "score: NUMBER", that is the
@@ -87,6 +89,7 @@ was, also with more trials, models, definitions or inputs, and does not run agai
 	flags.Float64Var(&f.cost, "max-cost", 0, "what all trials cost together, in dollars (default: no bound)")
 	flags.Float64Var(&f.trialCost, "trial-cost", 0, "what one trial costs, in dollars (default: no bound)")
 	flags.Int64Var(&f.tokens, "trial-tokens", 0, "how many tokens one trial uses (default: no bound)")
+	flags.StringArrayVar(&f.limits, "limit", nil, "a limit of each run: steps=60 or duration=30m; a fork has the steps and time that it shares too")
 	flags.BoolVar(&f.anew, "anew", false, "forget what was tried before")
 	return cmd
 }
@@ -97,6 +100,16 @@ func (a *app) sweep(ctx context.Context, p *target, arg string, f sweepFlags) er
 	}
 	s := &service.Sweeper{Local: p.here.Local, N: f.n, Check: f.check, Parallel: f.parallel, MaxCost: micro(f.cost), TrialCost: micro(f.trialCost), TrialTokens: f.tokens,
 		After: f.after, Anew: f.anew}
+	for _, given := range f.limits {
+		l, err := service.ParseLimit(given, compose.User())
+		if err != nil {
+			return err
+		}
+		if l.Limit == rules.LimitCost || l.Limit == rules.LimitTokens {
+			return usagef("--limit %s: --trial-cost and --trial-tokens bound that for each trial", given)
+		}
+		s.Limits = append(s.Limits, l)
+	}
 	var err error
 	if p.here.Catalog, err = a.NewCatalog(nil, p.here.Store.Dir()); err != nil {
 		return err

@@ -25,17 +25,19 @@ type SweepScreen struct {
 // NewSweepScreen is that of a printer.
 func NewSweepScreen(p *Printer) *SweepScreen { return &SweepScreen{p: p} }
 
-// Tell is called with each trial that begins or ends.
+// Tell is called at the beginning without a trial, and with each that begins or ends.
 func (x *SweepScreen) Tell(s *api.Sweep, t *api.SweepTrial) {
 	p := x.p
 	switch {
+	case p.Format == "jsonl" && t == nil:
+		_ = WriteLine(p.Out, api.SweepEvent{Type: "begin", Sweep: s})
 	case p.Format == "jsonl":
 		_ = WriteLine(p.Out, api.SweepEvent{Type: "trial", Trial: t}) // the answer at the end tells whether it can be written
 	case p.AsJSON() || p.Quiet:
 	case p.Err.TTY && !p.Verbose:
 		x.last = s
 		x.draw()
-	default:
+	case t != nil:
 		p.Progress("%s", p.sweepLine(s, t))
 	}
 }
@@ -44,7 +46,7 @@ func (x *SweepScreen) Tell(s *api.Sweep, t *api.SweepTrial) {
 func (x *SweepScreen) draw() {
 	width, height := x.p.Err.size()
 	var b strings.Builder
-	if err := Table(&b, x.p.sweepRows(x.last, x.p.Err.Paint)); err != nil {
+	if err := Table(&b, sweepRows(x.last, x.p.Err.Paint)); err != nil {
 		return
 	}
 	lines := strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
@@ -118,7 +120,7 @@ func (p *Printer) ShowSweep(s *api.Sweep) error {
 	if p.AsJSON() {
 		return p.Answer(s)
 	}
-	if err := Table(p.Out, p.sweepRows(s, p.Out.Paint)); err != nil {
+	if err := Table(p.Out, sweepRows(s, p.Out.Paint)); err != nil {
 		return err
 	}
 	var b strings.Builder
@@ -149,53 +151,50 @@ func (p *Printer) ShowSweep(s *api.Sweep) error {
 	return err
 }
 
-// A sweepColumn is a column of the table.
-type sweepColumn struct {
-	name string
-	of   func(*api.SweepCell) string
-	must bool
-}
-
-// sweepColumns are those in which a cell has something.
-func sweepColumns(s *api.Sweep) []sweepColumn {
-	columns := []sweepColumn{
-		{"model", func(c *api.SweepCell) string { return Visible(modelsText(c.Models)) }, true},
-		{"definition", func(c *api.SweepCell) string { return Visible(s.Definitions[c.Definition].Name) }, len(s.Definitions) > 1},
-		{"inputs", func(c *api.SweepCell) string { return Visible(inputsText(c.Inputs)) }, true},
-		{"n", func(c *api.SweepCell) string { return strconv.Itoa(c.Pass.N) }, true},
-		{"pass", passText, true},
-		{"score", func(c *api.SweepCell) string { return score(c.Score) }, true},
-		{"cost", func(c *api.SweepCell) string { return dollars(c.Usage) }, true},
-		{"tokens", tokensText, true},
-		{"cached", cachedText, true},
+// sweepRows are a line for each cell; columns in which nothing stands are left out.
+func sweepRows(s *api.Sweep, paint Paint) [][]string {
+	columns := []struct {
+		name string
+		of   func(*api.SweepCell) string
+	}{
+		{"model", func(c *api.SweepCell) string { return Visible(modelsText(c.Models)) }},
+		{"definition", func(c *api.SweepCell) string {
+			if len(s.Definitions) == 1 {
+				return ""
+			}
+			return Visible(s.Definitions[c.Definition].Name)
+		}},
+		{"inputs", func(c *api.SweepCell) string { return Visible(inputsText(c.Inputs)) }},
+		{"n", func(c *api.SweepCell) string { return strconv.Itoa(c.Pass.N) }},
+		{"pass", passText},
+		{"score", func(c *api.SweepCell) string { return score(c.Score) }},
+		{"cost", func(c *api.SweepCell) string { return dollars(c.Usage) }},
+		{"tokens", tokensText},
+		{"cached", cachedText},
 		{"time", func(c *api.SweepCell) string {
 			if c.Pass.N == 0 {
 				return ""
 			}
 			return Span(time.Duration(c.MeanMS) * time.Millisecond)
-		}, true},
-		{"errors", func(c *api.SweepCell) string { return nonzero(c.Errors) }, true},
-		{"cut", func(c *api.SweepCell) string { return nonzero(c.Cut) }, true},
-		{"open", func(c *api.SweepCell) string { return nonzero(c.Open) }, true},
+		}},
+		{"errors", func(c *api.SweepCell) string { return nonzero(c.Errors) }},
+		{"cut", func(c *api.SweepCell) string { return nonzero(c.Cut) }},
+		{"open", func(c *api.SweepCell) string { return nonzero(c.Open) }},
 	}
-	return slices.DeleteFunc(columns, func(c sweepColumn) bool {
-		return !c.must || !slices.ContainsFunc(s.Cells, func(x api.SweepCell) bool { return c.of(&x) != "" })
-	})
-}
-
-// sweepRows are a line for each cell.
-func (p *Printer) sweepRows(s *api.Sweep, paint Paint) [][]string {
-	columns := sweepColumns(s)
-	rows := [][]string{{}}
+	rows := make([][]string, 1+len(s.Cells))
 	for _, c := range columns {
-		rows[0] = append(rows[0], paint.Dim(c.name))
-	}
-	for i := range s.Cells {
-		var row []string
-		for _, c := range columns {
-			row = append(row, c.of(&s.Cells[i]))
+		texts, some := make([]string, len(s.Cells)), false
+		for i := range s.Cells {
+			texts[i] = c.of(&s.Cells[i])
+			some = some || texts[i] != ""
 		}
-		rows = append(rows, row)
+		if !some {
+			continue
+		}
+		rows[0] = append(rows[0], paint.Dim(c.name))
+		for i, text := range texts {
+			rows[1+i] = append(rows[1+i], text)
+		}
 	}
 	return rows
 }

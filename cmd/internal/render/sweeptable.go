@@ -15,16 +15,12 @@ var sweepTexts = []string{"model", "definition", "inputs"}
 // SweepTable is the table of a sweep as other screens show it.
 func SweepTable(s *api.Sweep) *api.Table {
 	t := &api.Table{TableHead: api.TableHead{Kind: api.OfSweep, Title: sweepTitle(s), Complete: true, Rows: len(s.Cells), Trials: len(s.Trials)}, Notes: []string{"wf ls --tag " + s.Tag + " lists the runs"}}
-	columns := sweepColumns(s)
-	for _, c := range columns {
-		t.Columns = append(t.Columns, api.TableColumn{Name: c.name, Number: !slices.Contains(sweepTexts, c.name)})
+	rows := sweepRows(s, Paint{})
+	for _, name := range rows[0] {
+		t.Columns = append(t.Columns, api.TableColumn{Name: name, Number: !slices.Contains(sweepTexts, name)})
 	}
-	for i := range s.Cells {
-		row := api.TableRow{State: api.RowQueued, Runs: []protocol.RunID{}}
-		for _, c := range columns {
-			row.Cells = append(row.Cells, c.of(&s.Cells[i]))
-		}
-		t.Body = append(t.Body, row)
+	for _, cells := range rows[1:] {
+		t.Body = append(t.Body, api.TableRow{State: api.RowQueued, Cells: cells, Runs: []protocol.RunID{}})
 	}
 	running := make([]bool, len(s.Cells))
 	for pass := range 2 { // those that did not pass are named first
