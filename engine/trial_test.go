@@ -92,3 +92,49 @@ func must[T any](v T, err error) func(*testing.T) T {
 		return v
 	}
 }
+
+// M-3: what tells a trial apart, and under whose name it asks providers, holds in its sub-workflows too: these ask under the name of
+// the one that the origin has.
+func TestM03SubWorkflowsOfATrial(t *testing.T) {
+	m := newMemos(t)
+	m.counting()
+	m.write("src/a", "one")
+	m.write("child.yaml", role(building, "{inputs: [src/**], outputs: [dist/**]}"))
+	run := m.start("wf: 1\nname: parent\nroles:\n  sub: {workflow: child.yaml}\n", "")
+	if v := m.drive(run); v.Status != protocol.Done {
+		t.Fatalf("%s (%s)", v.Status, v.Reason)
+	}
+	children := func() map[protocol.RunID]bool {
+		out := map[protocol.RunID]bool{}
+		for _, h := range must(m.e.Store.Heads(context.Background(), "run/"))(t) {
+			id := protocol.RunOf(h.Name)
+			if s := must(m.e.State(context.Background(), id))(t); s.Info.Parent != nil {
+				out[id] = true
+			}
+		}
+		return out
+	}
+	first := children()
+	if len(first) != 1 {
+		t.Fatalf("%d sub-workflows", len(first))
+	}
+	var origin protocol.RunID
+	for id := range first {
+		origin = id
+	}
+	fork := must(m.e.Fork(context.Background(), run, engine.ForkOptions{At: before(t, m.bench, run, "sub#1"), Trial: "s/1"}))(t)
+	if v := m.drive(fork); v.Status != protocol.Done {
+		t.Fatalf("%s (%s)", v.Status, v.Reason)
+	}
+	for id := range children() {
+		if first[id] {
+			continue
+		}
+		s := must(m.e.State(context.Background(), id))(t)
+		if s.Info.Trial != "s/1" || s.Info.Origin != origin || how(m.view(id)) != "differs trial" {
+			t.Errorf("trial %q, origin %q, want %q; %s", s.Info.Trial, s.Info.Origin, origin, how(m.view(id)))
+		}
+		return
+	}
+	t.Error("the trial has no sub-workflow of its own")
+}

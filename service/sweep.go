@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -18,6 +19,7 @@ import (
 	"wf/engine/lang"
 	"wf/engine/rules"
 	"wf/protocol"
+	"wf/roles/workspace"
 	"wf/service/compose"
 	"wf/service/query"
 )
@@ -109,7 +111,7 @@ func (b *Sweeper) Sweep(ctx context.Context) (_ *api.Sweep, err error) {
 	if s.notes, err = openNotes[sweepNote]("sweep", arguments, b.Launch.Workspace, false, b.Anew); err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, s.notes.close(s.out.Complete)) }()
+	defer func() { err = errors.Join(err, s.tidy(), s.notes.close(false)) }()
 	s.out.Tag = "sweep-" + s.notes.name
 	if err := s.plan(ctx); err != nil {
 		return nil, err
@@ -118,6 +120,22 @@ func (b *Sweeper) Sweep(ctx context.Context) (_ *api.Sweep, err error) {
 		return s.out, err
 	}
 	return s.out, s.ended()
+}
+
+// tidy removes the files of trials that were completed, where a process was killed before it had.
+func (s *sweep) tidy() error {
+	var errs []error
+	for i, t := range s.out.Trials {
+		if !t.State.Completed() {
+			continue
+		}
+		left, err := filepath.Glob(filepath.Join(s.notes.dir, "work", s.names[i]+"-*"))
+		errs = append(errs, err)
+		for _, dir := range left {
+			errs = append(errs, workspace.RemoveAll(dir))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // from finds the state that all trials begin with.
@@ -192,7 +210,7 @@ func (s *sweep) plan(ctx context.Context) error {
 			return err
 		}
 		s.out.Cells = append(s.out.Cells, api.SweepCell{Models: c.models, Definition: c.definition, Inputs: canonical})
-		if err := s.bounded(c); err != nil {
+		if err := s.admitted(c); err != nil {
 			return err
 		}
 	}
@@ -202,6 +220,9 @@ func (s *sweep) plan(ctx context.Context) error {
 		t.most = sweepMost(s.limitsOf(s.program(t.cell)).Cost, s.shared.micro(), s.TrialCost, s.MaxCost, len(s.trials))
 		s.names = append(s.names, s.nameOf(t))
 		s.out.Trials = append(s.out.Trials, api.SweepTrial{Cell: t.cell, N: t.n, State: api.SweepOpen, Usage: api.SweepUsage{CostUSD: new(0.0)}})
+	}
+	if all := slices.Sorted(slices.Values(s.names)); len(slices.Compact(all)) < len(s.names) {
+		return protocol.ErrUsage.With("name each value of an input once", "some of the trials are the same")
 	}
 	s.queue = newSweepQueue(s.trials, s.Parallel, s.MaxCost)
 	for i, name := range s.names {
@@ -231,8 +252,9 @@ func (s *sweep) limitsOf(p *lang.Program) protocol.Limits {
 	return p.Workflow.Limits
 }
 
-// bounded refuses a cell whose models have no price, where money is bounded and no limit of tokens holds in its place.
-func (s *sweep) bounded(c *sweepCell) error {
+// admitted refuses a cell that cannot be what it promises: one whose models have no price, where money is bounded and no limit of
+// tokens holds in its place, or whose definition wants trust or a sandbox.
+func (s *sweep) admitted(c *sweepCell) error {
 	d := s.Definitions[c.definition]
 	limits := s.limitsOf(d.Program)
 	if s.MaxCost > 0 || s.TrialCost > 0 {
@@ -241,9 +263,12 @@ func (s *sweep) bounded(c *sweepCell) error {
 	if s.TrialTokens > 0 {
 		limits.Tokens = s.TrialTokens
 	}
-	err := s.Priced(engine.Candidate{Program: d.Program, File: s.file(d), Workspace: s.Launch.Workspace, Models: s.modelsOf(c), Limits: limits, Fork: s.state != nil, Run: s.Origin})
-	if errors.Is(err, protocol.ErrPrice) {
+	err := s.Engine.Admit(engine.Candidate{Program: d.Program, File: s.file(d), Workspace: s.Launch.Workspace, Models: s.modelsOf(c), Limits: limits, New: s.state == nil, Fork: s.state != nil, Run: s.Origin})
+	switch {
+	case errors.Is(err, protocol.ErrPrice):
 		return protocol.Hinted(err, "set the price of the model (wf help config), or bound tokens in place of money: --trial-tokens 500000")
+	case errors.Is(err, protocol.ErrModel): // others may be reached: its trials say so
+		return nil
 	}
 	return err
 }
@@ -267,7 +292,9 @@ func (s *sweep) modelsOf(c *sweepCell) map[string][]string {
 		clear(out)
 	}
 	for role, m := range c.models {
-		out[role] = []string{m}
+		if HasAgent(s.Definitions[c.definition].Program, role) {
+			out[role] = []string{m}
+		}
 	}
 	if len(out) == 0 {
 		return nil

@@ -183,16 +183,6 @@ func (u *Setup) unbounded(loaded *config.Loaded, c engine.Candidate) error {
 		"limits.cost_usd%s cannot hold: the price of %s is unknown (prices of %s)", where, strings.Join(unknown, ", "), table.Date)
 }
 
-// Priced refuses a run with a limit of cost that cannot hold, since the price of a model is unknown and no limit of tokens
-// holds in its place: an error wrapping protocol.ErrPrice.
-func (u *Setup) Priced(c engine.Candidate) error {
-	loaded, err := u.Config()
-	if err != nil {
-		return err
-	}
-	return u.unbounded(loaded, c)
-}
-
 // priceWays are the two ways out of a limit of cost that cannot hold.
 func priceWays(unknown []string, c engine.Candidate, where string) string {
 	var b strings.Builder
