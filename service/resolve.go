@@ -31,7 +31,7 @@ func Resolve(ctx context.Context, u *compose.Setup, s *cas.Store, text string) (
 		return api.Ref{}, err
 	}
 	if w.Latest > 0 {
-		run, err := latestRun(ctx, u, s, w)
+		run, err := latestRun(ctx, u, s, w, nil)
 		return api.Ref{Run: run, Step: w.Step}, err
 	}
 	runs, err := runsLike(ctx, s, w.Name)
@@ -101,9 +101,26 @@ func runsLike(ctx context.Context, s *cas.Store, name string) ([]protocol.RunID,
 	return api.Named(runs, name), nil
 }
 
-// latestRun finds -1, -2 …; the runs of sub-workflows do not count. The user's own store has the
+// Unswept is a reference without what trials of sweeps make of it: for -1, -2 … the id of a run, of which trials do not count. So
+// a sweep that was interrupted is named by the same words.
+func (l *Local) Unswept(ctx context.Context, text string) (string, error) {
+	w, err := api.ReadRef(text)
+	if err != nil || w.Latest == 0 {
+		return text, nil // Resolve says what is wrong with it
+	}
+	run, err := latestRun(ctx, l.Setup, l.Store, w, func(run protocol.RunID) (bool, error) {
+		s, err := l.Engine.State(ctx, run)
+		return err == nil && s.Info.Trial != "", err
+	})
+	if err != nil || w.Step == "" {
+		return string(run), err
+	}
+	return string(run) + ":" + w.Step, nil
+}
+
+// latestRun finds -1, -2 …; the runs of sub-workflows do not count, nor those that skip tells. The user's own store has the
 // runs of all projects: there only those count that were started in this one.
-func latestRun(ctx context.Context, u *compose.Setup, s *cas.Store, w api.Written) (protocol.RunID, error) {
+func latestRun(ctx context.Context, u *compose.Setup, s *cas.Store, w api.Written, skip func(protocol.RunID) (bool, error)) (protocol.RunID, error) {
 	here, err := projectHere(u)
 	if err != nil {
 		return "", err
@@ -125,6 +142,14 @@ func latestRun(ctx context.Context, u *compose.Setup, s *cas.Store, w api.Writte
 		case here != "" && compose.ProjectOf(started.StartedIn()) != here:
 			elsewhere = append(elsewhere, fmt.Sprintf("%s in %s", run, started.StartedIn()))
 			continue
+		case skip != nil:
+			skipped, err := skip(run)
+			if err != nil {
+				return "", err
+			}
+			if skipped {
+				continue
+			}
 		}
 		if found++; found == w.Latest {
 			if len(elsewhere) > 0 {

@@ -61,7 +61,7 @@ of --max-cost. A model without a price needs a bound of tokens in place of that.
 model, so a trial can exceed it by one call. Costs count behind the fork point.
 
 The runs are in the store like any other, with the tag sweep and one of the sweep. Ctrl-C ends it: the same command goes on where it
-was, also with more trials, models, definitions or inputs, and does not run again what was checked. --anew forgets that.`,
+was, also with more trials, models, definitions or inputs, and does not run again what was checked. -1 counts no trials. --anew forgets what was checked.`,
 		Example: `  wf sweep -1:coder#2 --model openai/gpt-x,anthropic/claude-y -n 5 --check 'go test ./...'
 
   # three prompts, with at most two dollars for all trials
@@ -192,7 +192,20 @@ func (f *sweepFlags) valid() error {
 
 // sweepOf reads what the trials begin with: the step of a run, or definitions.
 func (a *app) sweepOf(ctx context.Context, p *target, s *service.Sweeper, arg string, f sweepFlags, workspace string) error {
-	names := slices.Clone(f.with)
+	names := []string{written(arg)}
+	for _, name := range f.with {
+		names = append(names, written(name))
+	}
+	for i, name := range names {
+		if files.Exists(name) {
+			continue
+		}
+		var err error
+		if names[i], err = p.here.Unswept(ctx, name); err != nil {
+			return err
+		}
+	}
+	arg, names = names[0], names[1:]
 	ref, err := p.find(ctx, arg)
 	switch _, step, _ := strings.Cut(arg, ":"); {
 	case err != nil && strings.Contains(step, "#") && !files.Exists(arg):
@@ -206,11 +219,11 @@ func (a *app) sweepOf(ctx context.Context, p *target, s *service.Sweeper, arg st
 		if f.after {
 			return usagef("--after needs a step, such as -1:coder#2")
 		}
-		names = slices.Insert(names, 0, written(arg))
+		names = slices.Insert(names, 0, arg)
 	}
 	sub := subWorkflows(ctx, p, func() []service.BisectVersion { return s.Definitions })
 	for _, name := range names {
-		v, err := a.bisected(ctx, p, written(name), workspace, sub)
+		v, err := a.bisected(ctx, p, name, workspace, sub)
 		if err != nil {
 			return err
 		}
