@@ -177,7 +177,7 @@ func (d *driver) carryOut(ctx context.Context, x *assignment, emit roles.Emit) (
 			return end
 		}
 		defer leave()
-	} else if turn.Role.Caching == nil && roles.IsForkedFiles(d.e.Copies, turn.Workspace) { // keys of results have the environment
+	} else if turn.Role.Caching == nil && (turn.Trial != "" || roles.IsForkedFiles(d.e.Copies, turn.Workspace)) { // keys of results have the environment
 		aside(turn)
 	}
 	if m, ok := x.by.(merging); ok {

@@ -35,7 +35,7 @@ type Turn struct {
 	Context  ContextMode       // the run's override, "" for none: it holds in sub-workflows too
 	MCP      []MCPServer       // declared by the workflow
 	Cache    string            // what the run does about results that can be reused; it holds in sub-workflows too
-	Trial    string            // tells the run apart from others that perform the same, in keys of results alone; it holds in sub-workflows too
+	Trial    string            // tells the run apart from others that perform the same, in keys of results alone; its workspace is a copy; it holds in sub-workflows too
 	Origin   RunID             // the run whose prefixes providers may have in their caches; "" is Run
 	ChildOf  string            // ActWorkflow with Origin: Key as the visit would have it in that run
 

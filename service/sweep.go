@@ -19,6 +19,7 @@ import (
 	"wf/engine/lang"
 	"wf/engine/rules"
 	"wf/protocol"
+	"wf/protocol/tree"
 	"wf/roles/workspace"
 	"wf/service/compose"
 	"wf/service/query"
@@ -152,6 +153,9 @@ func (s *sweep) from(ctx context.Context) (err error) {
 	if s.tree, err = s.forkFiles(ctx, s.Origin, api.Fork{Step: s.Step, After: s.After}, s.at); err != nil {
 		return err
 	}
+	if err := s.tellOmitted(ctx); err != nil {
+		return err
+	}
 	if s.state, err = s.Engine.StateAt(ctx, s.Origin, s.at); err != nil {
 		return err
 	}
@@ -167,6 +171,23 @@ func (s *sweep) from(ctx context.Context) (err error) {
 	if len(s.Definitions) == 0 {
 		p := s.state.Program()
 		s.Definitions = []BisectVersion{{Name: string(s.Origin), Definition: compose.Definition{Program: p}}}
+	}
+	return nil
+}
+
+// tellOmitted names the files that the run could not record: no trial has them.
+func (s *sweep) tellOmitted(ctx context.Context) error {
+	var all []string
+	for it, err := range tree.Walk(func(l protocol.Link) ([]byte, error) { return s.Store.Block(ctx, l) }, s.tree) {
+		if err != nil {
+			return api.NotKept(s.Origin, s.tree, err)
+		}
+		if it.Mode == tree.Omitted {
+			all = append(all, fmt.Sprintf("no trial has %q: it was not recorded: %s", it.Path, it.Why))
+		}
+	}
+	for _, what := range cut(all) {
+		s.Tellf("warning: %s", what)
 	}
 	return nil
 }
