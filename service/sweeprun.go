@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	"wf/api"
@@ -33,7 +34,7 @@ func (s *sweep) trial(ctx context.Context, i int) error {
 			return err
 		}
 		s.change(i, func(t *api.SweepTrial) {
-			t.State, t.Why = api.SweepError, "it cannot begin: "+protocol.Flat(err).Message
+			t.State, t.Why = api.SweepError, "it cannot begin: "+strings.Join(strings.Fields(protocol.Flat(err).Message), " ")
 		})
 		return nil
 	}

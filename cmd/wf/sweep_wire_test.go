@@ -85,6 +85,13 @@ func (m *sweptModel) answer(r modeltest.Request) modeltest.Answer {
 	return a
 }
 
+// saw is how many cache keys the requests had, and how many requests of trials came side by side at most.
+func (m *sweptModel) saw() (keys, most int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.keys), m.most
+}
+
 // sweptPlace is a run that failed its test, with prices for its models, and three definitions.
 func sweptPlace(t *testing.T) (place, *sweptModel, *modeltest.Server) {
 	t.Helper()
@@ -139,8 +146,8 @@ func TestM03TwoModelsAndThreeDefinitionsFillATable(t *testing.T) {
 	if s.Of.Shared.Calls != 2 || s.Usage.Calls != 24 {
 		t.Errorf("%d calls are shared, the trials made %d", s.Of.Shared.Calls, s.Usage.Calls)
 	}
-	if len(m.keys) != 1 {
-		t.Errorf("the forks and their origin have %d cache keys", len(m.keys))
+	if keys, _ := m.saw(); keys != 1 {
+		t.Errorf("the forks and their origin have %d cache keys", keys)
 	}
 	if text, err := os.ReadFile(filepath.Join(p.dir, "answer.txt")); err != nil || string(text) != "of the user\n" {
 		t.Errorf("the workspace has %q (%v)", text, err)
@@ -247,8 +254,8 @@ func TestM03TheMoneyOfASweep(t *testing.T) {
 		}
 	}
 	read(0, "--model", "openai/a", "--trial-cost", "1", "--max-cost", "1.5")
-	if c := s.Cells[0]; c.Pass.N != 3 || m.most != 1 {
-		t.Errorf("with money for one at a time: %+v, and %d requests side by side", c, m.most)
+	if _, most := m.saw(); s.Cells[0].Pass.N != 3 || most != 1 {
+		t.Errorf("with money for one at a time: %+v, and %d requests side by side", s.Cells[0], most)
 	}
 	read(6, "--model", "openai/a", "--trial-cost", "1", "--max-cost", "0.999999", "--anew")
 	if c := s.Cells[0]; c.Pass.N != 0 || c.Cut != 3 || s.Performed != 0 {
