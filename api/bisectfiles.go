@@ -25,7 +25,7 @@ type BisectFiles struct {
 	Tool string   `json:"tool,omitempty"` // of the call
 	// Merge is the visit that took over what By changed in own copies of the workspace; left out where they worked in the workspace.
 	Merge string `json:"merge,omitempty"`
-	// Child is the run of the sub-workflow that did it; left out where it was none.
+	// Child is the run of the sub-workflow where that is the only step of By; left out where it is none.
 	Child protocol.RunID `json:"child,omitempty"`
 	Diff  *FilesDiff     `json:"diff,omitempty"` // between Good and Bad; left out before Complete
 	// Trials are in their order.

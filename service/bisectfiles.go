@@ -202,8 +202,9 @@ func (s *filesSearch) answer(ctx context.Context, l *api.Looks, good, bad int) e
 			out.Call, out.Tool = right.Call, right.Tool
 		}
 	}
-	if len(out.By) == 1 && out.By[0] != api.Outside {
-		if step, err := s.Step(ctx, s.Run, out.By[0]); err == nil {
+	steps := slices.DeleteFunc(slices.Clone(out.By), func(by string) bool { return by == api.Outside })
+	if len(steps) == 1 {
+		if step, err := s.Step(ctx, s.Run, steps[0]); err == nil {
 			out.Child = step.Child
 		}
 	}

@@ -55,7 +55,7 @@ func (p *Printer) ShowBisectFiles(b *api.BisectFiles) error {
 	if b.Complete {
 		p.showCulprit(&s, b)
 	} else {
-		fmt.Fprintf(&s, "not found yet: good at %s, bad at %s\n", p.lookPhrase(&b.Good), p.lookPhrase(&b.Bad))
+		fmt.Fprintf(&s, "not found yet: between %s and %s\n", p.lookPhrase(&b.Good), p.lookPhrase(&b.Bad))
 	}
 	verdicts := map[api.Verdict]int{}
 	for _, t := range b.Trials {
@@ -92,7 +92,7 @@ func (p *Printer) showCulprit(s *strings.Builder, b *api.BisectFiles) {
 	case len(b.By) == 1:
 		fmt.Fprintf(s, "%s %s broke the check\n", mark, p.Out.Bold(who))
 	default:
-		fmt.Fprintf(s, "%s %s broke the check, between %s and %s: they acted at the same time\n", mark, p.Out.Bold(who), good, bad)
+		fmt.Fprintf(s, "%s %s broke the check, between %s and %s; which of them cannot be told\n", mark, p.Out.Bold(who), good, bad)
 	}
 	s.WriteString("\n")
 	rows := make([][]string, 0, len(b.Diff.Files))
