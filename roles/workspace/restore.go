@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"strings"
+	"sync"
 
 	"golang.org/x/sys/unix"
 
@@ -19,7 +20,7 @@ import (
 
 // Restoring says how Restore changes files.
 type Restoring struct {
-	// Open gives the content of a file, or the text of a link.
+	// Open gives the content of a file, or the text of a link. Several goroutines call it at once.
 	Open func(tree.Item) (io.ReadCloser, error)
 	// Keep takes a file or link that nothing has recorded, before Restore replaces it. Without it such paths are left alone, and
 	// so is one for which it returns a *LeaveError.
@@ -29,7 +30,7 @@ type Restoring struct {
 	KeepMax int64
 	// Dry changes nothing, and tells what would be done as things are now. Keep is called, and its error is why a path is left alone.
 	Dry bool
-	// Each is called behind each change with how many there were; nil for nothing.
+	// Each is called behind each change with how many there were, one call at a time; nil for nothing.
 	Each func(done int)
 }
 
@@ -49,13 +50,6 @@ type Restored struct {
 // A Conflict is a path that was left alone.
 type Conflict struct{ Path, Why string }
 
-// How much is written before it is put in place.
-const (
-	restoreFiles = 8192
-	restoreBytes = 256 << 20
-	restoreDirs  = 128 // that are open
-)
-
 // Restore changes what lies below a directory by the changes that tree.Diff tells between what is recorded of it and what is
 // to be there. A path is changed where what lies there is what was recorded; what is as it is to be already stays. All else is
 // a conflict, for nothing else has it: it is left alone, or kept and replaced.
@@ -72,25 +66,50 @@ func Restore(ctx context.Context, dir string, changes []tree.Change, r Restoring
 		return out, fmt.Errorf("workspace: %w", err)
 	}
 	defer unix.Close(root)
-	x := &restorer{Restoring: r, ctx: ctx, root: root, out: &out, gone: map[string]bool{}}
-	defer x.drop()
-	for i, c := range changes {
+	var told sync.Mutex
+	done := 0
+	x := &restorer{Restoring: r, ctx: ctx, root: root, out: &out, gone: map[string]bool{}, count: func() {
+		if told.Lock(); r.Each != nil {
+			done++
+			r.Each(done)
+		}
+		told.Unlock()
+	}}
+	var batch restoreBatch
+	flush := func() error {
+		err := batch.run(x)
+		batch = restoreBatch{}
+		return err
+	}
+	for _, c := range changes {
 		if err := ctx.Err(); err != nil {
 			return out, err
 		}
-		if err := x.change(c); err != nil {
+		alone, err := x.alone(c)
+		if err == nil && alone && (c.Before.Mode == tree.Dir || c.After.Mode == tree.Dir) { // what comes before it is to be in place
+			if err := flush(); err != nil {
+				return out, err
+			}
+		}
+		switch {
+		case err != nil:
+		case alone:
+			if err = x.change(c); err == nil {
+				x.count()
+			}
+		default:
+			batch.add(x, c)
+		}
+		if err != nil {
 			return out, fmt.Errorf("%s: %w", c.Path, err)
 		}
-		if r.Each != nil {
-			r.Each(i + 1)
-		}
-		if len(x.ready) >= restoreFiles || x.bytes >= restoreBytes || x.dirs >= restoreDirs {
-			if err := x.swapAll(); err != nil {
+		if batch.full() {
+			if err := flush(); err != nil {
 				return out, err
 			}
 		}
 	}
-	return out, x.swapAll()
+	return out, flush()
 }
 
 type restorer struct {
@@ -98,10 +117,8 @@ type restorer struct {
 	ctx   context.Context
 	root  int
 	out   *Restored
+	count func() // a change was made
 	ready []placing
-	bytes int64
-	dirs  int             // that are open for ready
-	way   string          // of the last one of them
 	gone  map[string]bool // what a dry one would have moved away
 }
 
@@ -110,7 +127,6 @@ type placing struct {
 	tree.Change
 	dir  int // where it lies
 	name string
-	last bool // nothing behind it lies in that directory, as far as is known
 }
 
 func (x *restorer) conflict(path, format string, args ...any) error {
@@ -118,59 +134,41 @@ func (x *restorer) conflict(path, format string, args ...any) error {
 	return nil
 }
 
-// drop removes what was written and is not in place.
-func (x *restorer) drop() {
-	for _, p := range x.ready {
-		_ = unix.Unlinkat(p.dir, fresh(p.name), 0)
-		x.leaveDir(p)
-	}
-	x.ready = nil
-}
-
-// leaveDir closes a directory behind the last file that was put in place in it.
-func (x *restorer) leaveDir(p placing) {
-	if p.last {
-		unix.Close(p.dir)
-		x.dirs--
-	}
-}
-
 // fresh is the name under which a file is written; nothing but what Restore wrote lies there. aside is the name from which
 // it changes places: what lies there may be what somebody has written.
 func fresh(name string) string { return ".wf-new-" + temporary(name)[len(".wf-part-"):] }
 func aside(name string) string { return ".wf-old-" + temporary(name)[len(".wf-part-"):] }
 
-// change makes a change ready, or does what needs nothing to be written.
-func (x *restorer) change(c tree.Change) error {
+// alone reports whether a change is made by itself: that of a directory is, and what changes nothing.
+func (x *restorer) alone(c tree.Change) (bool, error) {
 	for part := range strings.SplitSeq(c.Path, "/") {
 		if why := tree.CheckName(part); why != "" {
-			return fmt.Errorf("the name %q %s: %w", c.Path, why, protocol.ErrInvalidBlock)
+			return false, fmt.Errorf("the name %q %s: %w", c.Path, why, protocol.ErrInvalidBlock)
 		}
 	}
-	if c.Before.Mode == tree.Omitted || c.After.Mode == tree.Omitted {
-		if c.After.Mode == "" && x.absent(c.Path) {
-			return nil
-		}
-		return x.conflict(c.Path, "it was not recorded: %s", cmp.Or(c.Before.Why, c.After.Why))
+	return x.Dry || c.Before.Mode == tree.Dir || c.After.Mode == tree.Dir, nil
+}
+
+// omitted reports whether a change cannot be made, since one of its states was not recorded.
+func (x *restorer) omitted(c tree.Change) (bool, error) {
+	if c.Before.Mode != tree.Omitted && c.After.Mode != tree.Omitted {
+		return false, nil
 	}
-	if c.Before.Mode == tree.Dir || c.After.Mode == tree.Dir { // what comes before it is to be in place
-		if err := x.swapAll(); err != nil {
-			return err
-		}
+	if c.After.Mode == "" && x.absent(c.Path) {
+		return true, nil
+	}
+	return true, x.conflict(c.Path, "it was not recorded: %s", cmp.Or(c.Before.Why, c.After.Why))
+}
+
+// change makes a change that is made by itself.
+func (x *restorer) change(c tree.Change) error {
+	if omitted, err := x.omitted(c); omitted {
+		return err
 	}
 	if x.Dry {
 		return x.dry(c)
 	}
 	way, name := path.Split(c.Path)
-	shared := len(x.ready) > 0 && x.way == way && c.Before.Mode != tree.Dir && c.After.Mode != tree.Dir
-	if shared {
-		i := len(x.ready) - 1
-		ready, err := x.file(x.ready[i].dir, name, c)
-		if ready {
-			x.ready[i].last, x.ready[i+1].last = false, true
-		}
-		return err
-	}
 	dir, err := at.Walk(x.root, path.Join(".", way), unix.O_DIRECTORY)
 	if errors.Is(err, unix.ENOENT) && c.After.Mode == "" {
 		return nil
@@ -178,18 +176,8 @@ func (x *restorer) change(c tree.Change) error {
 	if err != nil {
 		return x.conflict(c.Path, "its directory is not there: %v", err)
 	}
-	if c.Before.Mode == tree.Dir || c.After.Mode == tree.Dir {
-		defer unix.Close(dir)
-		return x.directory(dir, name, c)
-	}
-	ready, err := x.file(dir, name, c)
-	if !ready {
-		unix.Close(dir)
-		return err
-	}
-	x.ready[len(x.ready)-1].last, x.way = true, way
-	x.dirs++
-	return err
+	defer unix.Close(dir)
+	return x.directory(dir, name, c)
 }
 
 // absent reports whether nothing lies at a path.
@@ -285,35 +273,34 @@ func (x *restorer) directory(dir int, name string, c tree.Change) error {
 }
 
 // file makes a file or link ready, or removes one.
-func (x *restorer) file(dir int, name string, c tree.Change) (ready bool, err error) {
+func (x *restorer) file(dir int, name string, c tree.Change) error {
 	if s, err := at.Stat(dir, fresh(name)); err == nil && s.Mode&unix.S_IFMT == unix.S_IFDIR {
 		way, _ := path.Split(c.Path)
-		return false, x.conflict(c.Path, "a directory lies where it is to be written: remove %s", way+fresh(name))
+		return x.conflict(c.Path, "a directory lies where it is to be written: remove %s", way+fresh(name))
 	}
 	if err := x.recover(dir, name, c); err != nil {
-		return false, err
+		return err
 	}
 	now, perm, err := x.look(dir, name, c)
 	if err != nil {
-		return false, err
+		return err
 	}
 	switch {
 	case equal(now, c.After):
-		return false, nil
+		return nil
 	case now.Mode == tree.Dir:
-		return false, x.conflict(c.Path, "a directory lies there")
+		return x.conflict(c.Path, "a directory lies there")
 	case !equal(now, c.Before) && (x.Keep == nil || now.Mode == tree.Omitted):
-		return false, x.conflict(c.Path, "%s", unknown(now))
+		return x.conflict(c.Path, "%s", unknown(now))
 	}
 	if c.After.Mode == "" {
-		return false, x.remove(dir, name, c)
+		return x.remove(dir, name, c)
 	}
 	if err := x.write(dir, name, c, perm); err != nil {
-		return false, err
+		return err
 	}
 	x.ready = append(x.ready, placing{Change: c, dir: dir, name: name})
-	x.bytes += c.After.Size
-	return true, nil
+	return nil
 }
 
 func equal(a, b tree.Entry) bool { return a.Mode == b.Mode && a.Link == b.Link && a.Size == b.Size }
@@ -423,27 +410,6 @@ func (x *restorer) write(dir int, name string, c tree.Change, perm uint32) error
 	}
 	if err = errors.Join(err, cerr, f.Close()); err != nil {
 		return errors.Join(err, unix.Unlinkat(dir, fresh(name), 0))
-	}
-	return nil
-}
-
-// swapAll puts what was written in place, when it is on disk.
-func (x *restorer) swapAll() error {
-	if len(x.ready) == 0 {
-		return nil
-	}
-	if err := at.Flush(x.root); err != nil {
-		return err
-	}
-	ready := x.ready
-	x.ready, x.bytes = nil, 0
-	for i, p := range ready {
-		err := x.swap(p)
-		x.leaveDir(p)
-		if err != nil {
-			x.ready = ready[i+1:]
-			return fmt.Errorf("%s: %w", p.Path, err)
-		}
 	}
 	return nil
 }
