@@ -90,7 +90,7 @@ func (w *looker) event(x *protocol.Entry) error {
 		w.own.visit(w.out, x, step).Base = d.Base.String()
 	case protocol.EvStepCompleted, protocol.EvAttemptFailed:
 		w.stop(step)
-		if id, err := protocol.ParseStepID(step); x.Type == protocol.EvStepCompleted && err == nil && w.own.roles[id.Role] {
+		if id, err := protocol.ParseStepID(step); x.Type == protocol.EvStepCompleted && err == nil && w.own.may(id) {
 			return w.own.ended(x, step)
 		}
 	case protocol.EvSuspended, protocol.EvCancelled, protocol.EvClosing, protocol.EvForked, protocol.EvResumed:

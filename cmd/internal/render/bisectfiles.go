@@ -40,7 +40,7 @@ func (p *Printer) lookPhrase(l *api.Look) string {
 	if l.Phase == protocol.FilesCall {
 		text += fmt.Sprintf(" (event %d)", l.Seq)
 	}
-	return Visible(text)
+	return OneLine(Visible(text), 120)
 }
 
 // What an answer shows of the files that differ.
@@ -76,7 +76,7 @@ func (p *Printer) ShowBisectFiles(b *api.BisectFiles) error {
 }
 
 func (p *Printer) showCulprit(s *strings.Builder, b *api.BisectFiles) {
-	who := Visible(api.OneOf(b.By))
+	who := OneLine(Visible(api.OneOf(b.By)), 300)
 	good, bad := p.lookPhrase(&b.Good), p.lookPhrase(&b.Bad)
 	mark := p.Out.Green("✓")
 	switch {
@@ -86,9 +86,9 @@ func (p *Printer) showCulprit(s *strings.Builder, b *api.BisectFiles) {
 	case len(b.By) == 1 && who == api.Outside:
 		fmt.Fprintf(s, "%s a change from %s broke the check, between %s and %s\n", mark, p.Out.Bold(who), good, bad)
 	case b.Merge != "":
-		fmt.Fprintf(s, "%s %s broke the check, when %s took over its changes\n", mark, p.Out.Bold(who), Visible(b.Merge))
+		fmt.Fprintf(s, "%s %s broke the check, when %s took over its changes\n", mark, p.Out.Bold(who), OneLine(Visible(b.Merge), 80))
 	case b.Tool != "":
-		fmt.Fprintf(s, "%s %s broke the check: its call of %s (event %d)\n", mark, p.Out.Bold(who), p.Out.Bold(Visible(b.Tool)), b.Bad.Seq)
+		fmt.Fprintf(s, "%s %s broke the check: its call of %s (event %d)\n", mark, p.Out.Bold(who), p.Out.Bold(OneLine(Visible(b.Tool), 80)), b.Bad.Seq)
 	case len(b.By) == 1:
 		fmt.Fprintf(s, "%s %s broke the check\n", mark, p.Out.Bold(who))
 	default:
@@ -115,24 +115,27 @@ func (p *Printer) showCulprit(s *strings.Builder, b *api.BisectFiles) {
 	s.WriteString("\n")
 }
 
-// showMore names the commands that show more.
+// showMore names the commands that show more. One whose words could not be pasted is not named.
 func (p *Printer) showMore(b *api.BisectFiles) {
 	run := string(b.Run)
-	step := ""
-	if len(b.By) == 1 && b.By[0] != api.Outside {
-		step = b.By[0]
+	more := func(label, format string, args ...any) bool {
+		line := fmt.Sprintf(format, args...)
+		if Visible(line) != line || strings.Contains(line, "\n") {
+			return false
+		}
+		p.Progress("%-6s %s", label, line)
+		return true
 	}
-	if step != "" {
-		p.Progress("more   wf diff %s --files", protocol.ShellWord(run+":"+step))
+	if len(b.By) == 1 && b.By[0] != api.Outside {
+		more("more", "wf diff %s --files", protocol.ShellWord(run+":"+b.By[0]))
 	}
 	for _, f := range b.Diff.Files {
-		if f.Unified != "" && Visible(f.Path) == f.Path && !strings.Contains(f.Path, "\n") {
-			p.Progress("lines  wf blame %s --run %s", protocol.ShellWord(f.Path), run)
+		if f.Unified != "" && more("lines", "wf blame %s --run %s", protocol.ShellWord(f.Path), run) {
 			break
 		}
 	}
-	p.Progress("before %s", b.Good.LayOut(b.Run))
+	more("before", "%s", b.Good.LayOut(b.Run))
 	if b.Child != "" {
-		p.Progress("within wf bisect %s --check %s", b.Child, protocol.ShellWord(b.Check))
+		more("within", "wf bisect %s --check %s", b.Child, protocol.ShellWord(b.Check))
 	}
 }
