@@ -27,11 +27,9 @@ type ending struct {
 	record protocol.Link
 }
 
-// may reports whether a visit had an own copy, or merged some: by its role, or, where a fork has another definition, by its copy.
-func (w *ownLooker) may(id protocol.StepID) bool {
-	_, copied := w.at[id.String()]
-	return copied || w.roles[id.Role]
-}
+// may reports whether a visit may have had an own copy, or merged some. In a fork with another definition that can be any behind the first
+// copy.
+func (w *ownLooker) may(id protocol.StepID) bool { return len(w.at) > 0 || w.roles[id.Role] }
 
 // visit is the entry of a visit of which an event tells.
 func (w *ownLooker) visit(out *api.Looks, x *protocol.Entry, step string) *api.OwnVisit {

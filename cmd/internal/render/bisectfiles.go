@@ -16,7 +16,7 @@ func (p *Printer) TellLook(b *api.BisectFiles, t *api.LookTrial) {
 		what = Visible("up to " + t.Item + " of " + t.Look.Step)
 	}
 	if t.Verdict == "" {
-		if p.Verbose {
+		if p.Verbose && t.Item == "" {
 			p.Progress("  %s: %s", what, t.Look.Tree)
 		}
 		return
