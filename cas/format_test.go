@@ -104,6 +104,7 @@ var written = map[string]any{
 	"Workspace":    protocol.Workspace{},
 	"FilesKept":    protocol.FilesKept{},
 	"FilesRestore": protocol.FilesRestore{},
+	"ChatMoved":    protocol.ChatMoved{},
 	"Slot":         protocol.Slot{},
 	"Use":          protocol.Use{},
 	"Claim":        protocol.Claim{},

@@ -107,14 +107,8 @@ func (j *Journal) Catchup(ctx context.Context) ([]protocol.Entry, error) {
 // copies nothing. ErrHeadMoved means that newRun exists already. before is called with what is about to be
 // committed; nil is not.
 func (j *Journal) Fork(ctx context.Context, now int64, newRun protocol.RunID, at protocol.Entry, drafts []Draft, blocks []Block, before func(*Staged)) (*Journal, error) {
-	if err := checkRunID(newRun); err != nil {
-		return nil, err
-	}
-	f := j.s.journalAt(protocol.RunHead(newRun), "run "+string(newRun), EventRef{at.Seq, at.CID})
-	st, err := f.Stage(now, drafts, blocks)
+	f, st, err := j.StageFork(now, newRun, at, drafts, blocks)
 	if err == nil {
-		move := &st.batch.Moves[0]
-		move.Old, move.Base = protocol.Link{}, protocol.RunOf(j.name) // the new head does not exist yet
 		if before != nil {
 			before(st)
 		}
@@ -124,6 +118,21 @@ func (j *Journal) Fork(ctx context.Context, now int64, newRun protocol.RunID, at
 		return nil, fmt.Errorf("fork %s at event %d: %w", j.what, at.Seq, err)
 	}
 	return f, nil
+}
+
+// StageFork is the first half of Fork, so that heads can move with it. Commit of the new journal is the second half.
+func (j *Journal) StageFork(now int64, newRun protocol.RunID, at protocol.Entry, drafts []Draft, blocks []Block) (*Journal, *Staged, error) {
+	if err := checkRunID(newRun); err != nil {
+		return nil, nil, err
+	}
+	f := j.s.journalAt(protocol.RunHead(newRun), "run "+string(newRun), EventRef{at.Seq, at.CID})
+	st, err := f.Stage(now, drafts, blocks)
+	if err != nil {
+		return nil, nil, err
+	}
+	move := &st.batch.Moves[0]
+	move.Old, move.Base = protocol.Link{}, protocol.RunOf(j.name) // the new head does not exist yet
+	return f, st, nil
 }
 
 // notInID reports whether a run id must not hold a character: the signs of paths and of references,

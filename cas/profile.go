@@ -107,6 +107,7 @@ var records = map[string]map[string]form{
 	protocol.KindFilesRestore: {
 		"prev": needed | isLink | isNull, "run": needed | isText, "workspace": needed | isText, "state": needed | isText, "from": needed | isText, "to": needed | isText,
 		"undo": needed | isText, "paths": isList, "force": isBool, "by": isText, "at": needed | isInt, "tree": isText, "changed": isInt, "conflicts": isList,
+		"chat": isDict | isNull,
 	},
 	protocol.KindTombstone: {
 		"run": needed | isText, "head": needed | isText, "seq": needed | isInt, "by": isText, "at": needed | isInt, "why": isText,

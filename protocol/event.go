@@ -560,6 +560,8 @@ type Forked struct {
 	// Origin and Trial are as in RunStarted, from here on.
 	Origin RunID  `cbor:"origin,omitempty" json:"origin,omitempty"`
 	Trial  string `cbor:"trial,omitempty" json:"trial,omitempty"`
+	// Messages is how many of the messages that waited, the oldest first, were taken back: the fork does not have them.
+	Messages int `cbor:"messages,omitempty" json:"messages,omitempty"`
 }
 
 // CancelledBy ends a run for good.

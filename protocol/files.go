@@ -93,7 +93,29 @@ type FilesRestore struct {
 	Tree      string   `cbor:"tree,omitempty"` // of the outcome: what is recorded now
 	Changed   int      `cbor:"changed,omitempty"`
 	Conflicts []string `cbor:"conflicts,omitempty"` // paths that were left alone, RestoreConflicts of them at most
+
+	Chat *ChatMoved `cbor:"chat,omitempty"` // the conversation goes with the files; nil: it stays
 }
+
+// ChatMoved is where a conversation goes together with the files: from the run of a FilesRestore to another one. The trees of
+// that record are empty where the run does not record its files.
+type ChatMoved struct {
+	What string `cbor:"what"` // ChatUndo, ChatRedo or ChatRewind
+	Seq  Seq    `cbor:"seq"`  // the newest event of the run that it leaves
+	Next RunID  `cbor:"next"` // the run in which it goes on
+	// At is the newest event of the run that Next, a fork of it, shares. Next is made in the transaction that ends the
+	// restoring, and so once. 0: Next was there before, and is gone back to.
+	At       Seq    `cbor:"at,omitempty"`
+	Messages int    `cbor:"messages,omitempty"` // as in Forked
+	Step     string `cbor:"step,omitempty"`     // the visit whose answer was taken back
+}
+
+// What moved a conversation.
+const (
+	ChatUndo   = "undo"
+	ChatRedo   = "redo"
+	ChatRewind = "rewind"
+)
 
 // KindFilesRestore is the kind of FilesRestore.
 const KindFilesRestore = "restore"

@@ -14,6 +14,9 @@ func (s *State) forked(d protocol.Forked) error {
 	s.stop, s.End, s.Queue = stop{}, protocol.Link{}, nil
 	s.reopenGraph()
 	s.Info.Forked = d.Base
+	if err := s.taken("the fork", d.Messages); err != nil {
+		return err
+	}
 	if d.Models != nil {
 		s.Info.Models = d.Models
 	}
