@@ -12,8 +12,9 @@ type FilesRestored struct {
 	To        CID            `json:"to"`    // what was to be there
 	Undo      CID            `json:"undo"`  // wf restore RUN --tree UNDO brings back what was there
 	Changed   []string       `json:"changed"`
-	Kept      []string       `json:"kept"`      // of changed: nothing had recorded what lay there, and undo has it
-	Conflicts []LeftAlone    `json:"conflicts"` // left alone
+	Kept      []string       `json:"kept"`           // of changed: nothing had recorded what lay there, and undo has it
+	Conflicts []LeftAlone    `json:"conflicts"`      // left alone
+	Next      protocol.RunID `json:"next,omitempty"` // the conversation went with the files: the run in which it goes on
 }
 
 // LeftAlone is a path that was left alone.

@@ -54,6 +54,11 @@ func (e *Engine) Drive(ctx context.Context, run protocol.RunID, o DriveOptions) 
 	if err := e.MayDrive(run, d.s, o.Limits); err != nil {
 		return nil, err
 	}
+	if d.s.Info.Parent == nil || d.s.Info.Forked.Defined() {
+		if err := e.mayAct(ctx, d.s.Info.Workspace); err != nil {
+			return nil, fmt.Errorf("run %s: %w", run, err)
+		}
+	}
 	leave, err := e.enterFork(d.s.Info.Workspace)
 	if err != nil {
 		return nil, fmt.Errorf("run %s: %w", run, err)

@@ -230,6 +230,9 @@ func (e *Engine) Begin(ctx context.Context, l Launch) (run protocol.RunID, fresh
 		if err := e.admit(Candidate{Program: l.Program, File: l.File, Workspace: l.Workspace, Models: l.Models, Limits: l.Program.Workflow.Limits, New: true}); err != nil {
 			return "", false, err
 		}
+		if err := e.mayAct(ctx, l.Workspace); err != nil {
+			return "", false, err
+		}
 	}
 	begin, err := startOf(l.Program, l.Inputs, protocol.Start{Format: protocol.Format})
 	if err != nil {

@@ -36,6 +36,8 @@ type ForkOptions struct {
 	Inputs map[string]any
 	Tags   []string // added to those of the run
 	Trial  string   // see protocol.RunStarted
+	// Messages is how many of the messages that waited there, the oldest first, the fork does not have.
+	Messages int
 
 	// Foreign makes a fork that came from elsewhere, since what it goes on under did: it is shown, and goes on
 	// only once it was adopted.
@@ -58,44 +60,14 @@ func (e *Engine) Fork(ctx context.Context, run protocol.RunID, o ForkOptions) (p
 			return id, err // also of one that was deleted
 		}
 	}
-	at, err := e.entry(ctx, run, o.At)
-	if err != nil {
-		return "", err
-	}
 	if o.Files.Defined() {
-		if o.Dir, err = e.forkDir(id); err != nil {
+		dir, err := e.forkDir(id)
+		if err != nil {
 			return "", err
 		}
+		o.Dir = dir
 	}
-	s, err := e.stateAt(ctx, run, at.Seq)
-	if err != nil {
-		return "", err
-	}
-	now, err := e.State(ctx, run) // it may be a fork itself, by a later event
-	if err != nil {
-		return "", err
-	}
-	note := hider(s.Program()).String(o.Note)
-	d := protocol.Forked{Base: at.CID, Note: note, By: o.By, Workspace: o.Dir, Models: o.Models, Tags: o.Tags, Origin: cmp.Or(now.Info.Origin, run), Trial: o.Trial}
-	var blocks []cas.Block
-	if o.With != nil || o.Inputs != nil {
-		if blocks, err = newStart(s, o, &d); err != nil {
-			return "", fmt.Errorf("fork run %s: %w", run, err)
-		}
-	}
-	s.ReadFrom(e.lib.records(over(blocks, e.reader(ctx))))
-	if err := s.Apply("", s.Seq+1, s.TS, d.EventType(), d); err != nil {
-		return "", fmt.Errorf("fork run %s at event %d: %w", run, o.At, err)
-	}
-	drafts := []cas.Draft{{Data: d}}
-	for _, l := range o.Limits {
-		s.Limits = rules.Raised(s.Limits, l)
-		drafts = append(drafts, cas.Draft{Data: l})
-	}
-	if err := e.admit(Candidate{Program: s.Program(), File: s.Info.File, Workspace: cmp.Or(o.Dir, s.Info.Workspace), Models: s.Info.Models, Limits: s.Limits, Fork: true, Run: run}); err != nil {
-		return "", err
-	}
-	own, err := e.ownFork(ctx, run, s, o)
+	f, err := e.planFork(ctx, run, o)
 	if err != nil {
 		return "", err
 	}
@@ -105,14 +77,14 @@ func (e *Engine) Fork(ctx context.Context, run protocol.RunID, o ForkOptions) (p
 			return "", fmt.Errorf("fork run %s at event %d: %w", run, o.At, err)
 		}
 	}
-	if err := e.commitFork(ctx, run, id, at, drafts, blocks, own); err != nil {
+	if err := e.commitFork(ctx, run, id, f); err != nil {
 		return "", errors.Join(err, drop())
 	}
 	return id, nil
 }
 
 // commitFork writes the first own events of a fork, which keeps the files that its base has.
-func (e *Engine) commitFork(ctx context.Context, run, id protocol.RunID, at protocol.Entry, drafts []cas.Draft, blocks []cas.Block, own bool) error {
+func (e *Engine) commitFork(ctx context.Context, run, id protocol.RunID, f plannedFork) error {
 	j, err := e.Store.Journal(ctx, run)
 	if err != nil {
 		return err
@@ -121,15 +93,59 @@ func (e *Engine) commitFork(ctx context.Context, run, id protocol.RunID, at prot
 	if err != nil {
 		return fmt.Errorf("the files of run %s: %w", run, err)
 	}
-	_, err = j.Fork(ctx, max(e.now(), at.TS), id, at, drafts, blocks, func(st *cas.Staged) {
+	_, err = j.Fork(ctx, max(e.now(), f.at.TS), id, f.at, f.drafts, f.blocks, func(st *cas.Staged) {
 		if files.Link.Defined() {
 			st.With(cas.Move{Name: protocol.FilesHead(id), New: files.Link, Note: "fork"})
 		}
-		if own {
+		if f.own {
 			e.note(ctx, id, st.First)
 		}
 	})
 	return err
+}
+
+// A plannedFork is a fork that may be made.
+type plannedFork struct {
+	at     protocol.Entry // the newest event that it shares
+	drafts []cas.Draft    // its first own events: forked, and limits that are raised
+	blocks []cas.Block    // of another definition
+	own    bool           // it is the user's own
+}
+
+// planFork finds out whether a run may be forked, and writes nothing.
+func (e *Engine) planFork(ctx context.Context, run protocol.RunID, o ForkOptions) (f plannedFork, err error) {
+	if f.at, err = e.entry(ctx, run, o.At); err != nil {
+		return f, err
+	}
+	s, err := e.stateAt(ctx, run, f.at.Seq)
+	if err != nil {
+		return f, err
+	}
+	now, err := e.State(ctx, run) // it may be a fork itself, by a later event
+	if err != nil {
+		return f, err
+	}
+	note := hider(s.Program()).String(o.Note)
+	d := protocol.Forked{Base: f.at.CID, Note: note, By: o.By, Workspace: o.Dir, Models: o.Models, Tags: o.Tags, Origin: cmp.Or(now.Info.Origin, run), Trial: o.Trial, Messages: o.Messages}
+	if o.With != nil || o.Inputs != nil {
+		if f.blocks, err = newStart(s, o, &d); err != nil {
+			return f, fmt.Errorf("fork run %s: %w", run, err)
+		}
+	}
+	s.ReadFrom(e.lib.records(over(f.blocks, e.reader(ctx))))
+	if err := s.Apply("", s.Seq+1, s.TS, d.EventType(), d); err != nil {
+		return f, fmt.Errorf("fork run %s at event %d: %w", run, o.At, err)
+	}
+	f.drafts = []cas.Draft{{Data: d}}
+	for _, l := range o.Limits {
+		s.Limits = rules.Raised(s.Limits, l)
+		f.drafts = append(f.drafts, cas.Draft{Data: l})
+	}
+	if err := e.admit(Candidate{Program: s.Program(), File: s.Info.File, Workspace: cmp.Or(o.Dir, s.Info.Workspace), Models: s.Info.Models, Limits: s.Limits, Fork: true, Run: run}); err != nil {
+		return f, err
+	}
+	f.own, err = e.ownFork(ctx, run, s, o)
+	return f, err
 }
 
 // ownFork reports whether a fork of run, with the state s, is the user's own. One of a run that was put back to

@@ -45,11 +45,8 @@ func (e *Engine) RestoreFiles(ctx context.Context, run protocol.RunID, o Restora
 	defer unlock()
 	x := &restoring{e: e, each: o.Each, keep: newKeeper(ctx, e)}
 	defer x.keep.letGo()
-	if err := x.open(ctx, s.Info.Workspace); err != nil {
+	if err := x.free(ctx, s.Info.Workspace); err != nil {
 		return nil, err
-	}
-	if x.rec.State == protocol.RestoreBegun {
-		return nil, protocol.ErrRestoreOpen.With("", "the files of %s are being restored to %s, which has not ended", x.rec.Workspace, restoringTo(x.rec))
 	}
 	from, err := x.newest(ctx, run)
 	if err != nil {
@@ -97,6 +94,13 @@ func (e *Engine) GoOnRestoring(ctx context.Context, dir string, back bool, each 
 	}
 	if x.head != head {
 		return nil, fmt.Errorf("the files of %s: %w", dir, protocol.ErrHeadMoved)
+	}
+	if m := x.rec.Chat; m != nil && m.At == 0 && !back {
+		_, unlock, err := e.nextOf(ctx, *m, dir)
+		if err != nil {
+			return nil, err
+		}
+		defer unlock()
 	}
 	from, to, err := x.trees(back)
 	if err == nil {
@@ -401,7 +405,12 @@ func (x *restoring) commit(ctx context.Context, trees ...protocol.Link) error {
 	if kept != x.kept {
 		batch.Moves = append(batch.Moves, cas.Move{Name: protocol.FilesHead(x.rec.Run), Old: x.kept, New: kept, Note: x.rec.State})
 	}
-	if err := x.e.Store.Commit(ctx, batch); err != nil {
+	if x.rec.Chat != nil && x.rec.State == protocol.RestoreDone {
+		err = x.commitMove(ctx, batch, kept, last)
+	} else {
+		err = x.e.Store.Commit(ctx, batch)
+	}
+	if err != nil {
 		return fmt.Errorf("the restoring of files in %s: %w", x.rec.Workspace, err)
 	}
 	x.head, x.kept, x.last = rec.Link, kept, last
@@ -437,6 +446,9 @@ func (x *restoring) act(ctx context.Context, state string) (*api.FilesRestored, 
 	if err != nil {
 		return nil, &RestoreOpenError{err}
 	}
+	if state == protocol.RestoreDone && x.stopped(out.Conflicts) {
+		return x.takeBack(ctx, out.Conflicts)
+	}
 	left := map[string]bool{}
 	for _, c := range out.Conflicts {
 		left[c.Path] = true
@@ -463,7 +475,7 @@ func (x *restoring) act(ctx context.Context, state string) (*api.FilesRestored, 
 	}
 	x.rec.State, x.rec.Tree, x.rec.Changed, x.rec.At = state, now.String(), len(out.Changed), x.e.now()
 	if err := x.commit(ctx, now); err != nil {
-		return nil, err
+		return nil, &RestoreOpenError{err}
 	}
 	return x.result(state, out), nil
 }
@@ -484,6 +496,9 @@ func (x *restoring) result(state string, out workspace.Restored) *api.FilesResto
 		Changed: append([]string{}, out.Changed...), Kept: append([]string{}, out.Kept...), Conflicts: []api.LeftAlone{}}
 	for _, c := range out.Conflicts {
 		v.Conflicts = append(v.Conflicts, api.LeftAlone{Path: c.Path, Why: c.Why})
+	}
+	if x.rec.Chat != nil && state == protocol.RestoreDone {
+		v.Next = x.rec.Chat.Next
 	}
 	return v
 }
