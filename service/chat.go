@@ -87,7 +87,7 @@ func (l *Local) forget(ctx context.Context, scope string, run protocol.RunID) er
 	return err
 }
 
-// NewestChat is the chat that moved last and has not ended, "" for none.
+// NewestChat is the chat that moved last and has not ended, or the run to which that went back or forth; "" for none.
 func (l *Local) NewestChat(ctx context.Context) (protocol.RunID, error) {
 	heads, err := query.Newest(ctx, l.Store)
 	if err != nil {
@@ -100,7 +100,7 @@ func (l *Local) NewestChat(ctx context.Context) (protocol.RunID, error) {
 			return "", err
 		}
 		if st.Info.Type == ChatType && !st.Status().Final() {
-			return run, nil
+			return l.whereTo(ctx, run, st.Info.Workspace, "")
 		}
 	}
 	return "", nil
