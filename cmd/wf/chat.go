@@ -68,11 +68,13 @@ agent of it; RUN goes on with a run, be it a chat or not. /help lists the comman
 // chatOn drives the chat in this process.
 func (a *app) chatOn(ctx context.Context, s *cas.Store, arg string, f chatFlags) error {
 	return daemon.Private(a.Setup, s, f.run.dir, func(d *daemon.Daemon) error {
-		run, err := a.chatRun(ctx, d, arg, f)
+		run, word, err := a.chatRun(ctx, d, arg, f)
 		if err != nil {
 			return err
 		}
-		return a.chatScreen(ctx, a.chatHere(d), run)
+		at := a.chatHere(d)
+		at.Word = word
+		return a.chatScreen(ctx, at, run)
 	})
 }
 
@@ -108,27 +110,43 @@ func (a *app) chatThere(ctx context.Context, p *target, arg string, f chatFlags)
 	return a.chatScreen(ctx, chatAt(p.Service, p.Follower), run)
 }
 
-// chatRun finds or begins the run of a chat, and has it driven.
-func (a *app) chatRun(ctx context.Context, d *daemon.Daemon, arg string, f chatFlags) (protocol.RunID, error) {
+// chatRun finds or begins the run of a chat, and has it driven. Restoring of files in its workspace that was interrupted is ended
+// before; word tells that.
+func (a *app) chatRun(ctx context.Context, d *daemon.Daemon, arg string, f chatFlags) (run protocol.RunID, word string, err error) {
 	def, isRun, err := a.chatDefinition(arg, f.last)
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	if isRun {
 		run, err := a.chatToContinue(ctx, d, arg, f.last)
 		if err != nil {
-			return "", err
+			return "", "", err
 		}
+		now, err := d.Service.SettleChat(ctx, run, "", a.restored())
+		if err != nil {
+			return "", "", err
+		}
+		run = now.Run
 		st, err := d.Service.Engine.State(ctx, run)
 		if err == nil {
 			err = d.Service.Engine.MayDrive(run, st, nil)
 		}
 		if err != nil {
-			return "", err
+			return "", "", err
 		}
 		d.Supervisor.Keep(run, engine.DriveOptions{By: compose.User()})
-		return run, nil
+		return run, chat.ToldSettled(now.Files), nil
 	}
+	ended, err := d.Service.SettleFiles(ctx, d.Service.Dir, a.restored())
+	if err != nil {
+		return "", "", err
+	}
+	run, err = a.chatBegun(ctx, d, def, f)
+	return run, chat.ToldSettled(ended), err
+}
+
+// chatBegun begins a chat.
+func (a *app) chatBegun(ctx context.Context, d *daemon.Daemon, def compose.Definition, f chatFlags) (protocol.RunID, error) {
 	mode, err := protocol.ParseContext(f.run.Context)
 	if err != nil {
 		return "", usagef("--context %s: want conversation, task or fresh", f.run.Context)

@@ -50,7 +50,7 @@ func BenchmarkTurnOfALongChat(b *testing.B) {
 			b.Fatal(err)
 		}
 		err = daemon.Private(a.Setup, s, dir, func(d *daemon.Daemon) error {
-			run, err := a.chatRun(b.Context(), d, "", chatFlags{run: runFlags{models: []string{"script/" + dir + "/replies.yaml"}}})
+			run, _, err := a.chatRun(b.Context(), d, "", chatFlags{run: runFlags{models: []string{"script/" + dir + "/replies.yaml"}}})
 			if err != nil {
 				return err
 			}

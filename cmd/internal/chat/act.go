@@ -17,17 +17,19 @@ import (
 // do carries out something of the session's aside. line is what was written for it.
 func (a *App) do(line string, f func(ctx context.Context) (Outcome, error)) tea.Cmd {
 	epoch, ctx := a.epoch, a.ctx
-	a.said = ""
+	a.said, a.stays = "", false
 	return func() tea.Msg {
 		ctx, cancel := context.WithTimeout(ctx, timeout)
 		defer cancel()
 		out, err := f(ctx)
-		return outcome{epoch, line, out, err}
+		return outcome{epoch: epoch, line: line, result: out, err: err}
 	}
 }
 
 func (a *App) perform(action Action, arg string) tea.Cmd {
-	return a.do("", func(ctx context.Context) (Outcome, error) { return a.session.Command(ctx, Command{action, arg}) })
+	return a.do("", func(ctx context.Context) (Outcome, error) {
+		return a.session.Command(ctx, Command{Action: action, Arg: arg})
+	})
 }
 
 // waiting is the question that the next line answers.
@@ -40,6 +42,10 @@ func (a *App) waiting() (Waiting, bool) {
 
 // send takes the line that was written, or the choice that was picked.
 func (a *App) send() tea.Cmd {
+	if a.going != nil {
+		a.said = "wait until the files are in place; Ctrl+C leaves, and the next chat ends it"
+		return nil
+	}
 	line, text := a.prompt.take()
 	a.scroll.up = 0
 	w, asked := a.waiting()
@@ -153,13 +159,15 @@ func (a *App) command(c command) tea.Cmd {
 		a.panel = &dialog{title: "Help", text: helpLines}
 		return nil
 	case "quit":
-		return tea.Quit
+		return a.quit()
 	case "task":
 		return a.readTasks(true, c.arg)
 	}
 	switch action := Action(c.name); action {
 	case Compact, Resume, Reset, Dump, Fork, Cost, Memories, Model:
 		return a.perform(action, c.arg)
+	case Undo, Redo, Rewind:
+		return a.goBack(action, c.arg)
 	}
 	a.said = fmt.Sprintf("/%s is no command; /help lists them, // begins a text with a slash", plain.Line(plain.Text(c.name), 40))
 	return nil

@@ -31,6 +31,7 @@ type App struct {
 	link    string     // what is wrong with the connection, "" is nothing
 	left    bool       // no process drives the run
 	said    string     // the newest word of a command
+	stays   bool       // said is there until the person does something
 	ready   bool       // the first page is there
 	leaving bool       // Ctrl+C was pressed once
 
@@ -40,13 +41,14 @@ type App struct {
 	prompt        prompt
 	pick          int   // of the choices of an open question, 0 is none, 1 the first
 	panel         panel // over all else, nil is none
+	going         *way  // back, that is under way; nil is none
 	failed        error // why it ended, if it ended badly
 }
 
 // New makes the screen of a session; history is what the person wrote in earlier ones.
 func New(ctx context.Context, s Session, history []string) *App {
 	info := s.Info()
-	return &App{ctx: ctx, session: s, info: info, feed: newFeed(), width: 80, height: 24, prompt: newPrompt(history), t: Transcript{Me: info.Me}}
+	return &App{ctx: ctx, session: s, info: info, feed: newFeed(), width: 80, height: 24, prompt: newPrompt(history), said: info.Word, stays: info.Word != "", t: Transcript{Me: info.Me}}
 }
 
 // History is what the person wrote, for the next session.
@@ -89,6 +91,8 @@ func (a *App) update(msg tea.Msg) tea.Cmd {
 		}
 	case outcome:
 		return a.outcome(m)
+	case wayOn:
+		return a.wayOn(m)
 	case tick:
 		a.spin.turn()
 	case tea.KeyPressMsg:
@@ -147,7 +151,9 @@ func (a *App) updates(m updates) tea.Cmd {
 			if u.Entry.Type == protocol.EvWaiting || u.Entry.Type == protocol.EvAnswered {
 				a.pick = 0 // it was of another question
 			}
-			a.said, a.left = "", false // what was said of a command is old news
+			if a.left = false; !a.stays {
+				a.said = "" // what was said of a command is old news
+			}
 		case live:
 			a.t.Live(u.Step, delta)
 		case u.Reset != nil:
@@ -193,16 +199,38 @@ type outcome struct {
 	line   string // that was sent, for when it came to nothing
 	result Outcome
 	err    error
+	way    *way // that has ended
 }
 
 func (a *App) outcome(m outcome) tea.Cmd {
+	if m.way != nil && m.way == a.going {
+		a.going = nil
+		if m.way.leaves {
+			return tea.Quit
+		}
+	}
+	moved, went := errors.AsType[*MovedError](m.err)
 	switch {
 	case m.epoch != a.epoch:
+	case went:
+		cmd := a.move()
+		a.said, a.stays = plain.Line(plain.Text(moved.Text), 300), true
+		a.prompt.giveBack(m.line)
+		return cmd
 	case m.err != nil:
 		a.said = plain.Line(plain.Text(m.err.Error()), 300)
 		a.prompt.giveBack(m.line)
 	case m.result.Moved:
-		return a.move()
+		cmd := a.move()
+		if m.result.Text != "" {
+			a.said, a.stays = plain.Line(plain.Text(m.result.Text), 300), true
+		}
+		if a.prompt.area.Length() == 0 {
+			a.prompt.paste(m.result.Line)
+		}
+		return cmd
+	case m.result.Turns != nil:
+		a.panel = newTurnList(m.result.Turns)
 	case m.result.Dialog:
 		a.panel = newDialog(m.result.Title, m.result.Text, m.result.Wide)
 	default:
@@ -220,6 +248,6 @@ func (a *App) move() tea.Cmd {
 	a.info = a.session.Info()
 	a.t, a.past, a.hidden, a.ready, a.feed = Transcript{Me: a.info.Me}, nil, 0, false, newFeed()
 	a.scroll, a.pick, a.link, a.left = scroll{}, 0, "", false
-	a.said = "now run " + string(a.info.Run)
+	a.said, a.stays = "now run "+string(a.info.Run), false
 	return open(a.ctx, a.session, a.epoch)
 }

@@ -11,7 +11,11 @@ func (a *App) key(m tea.KeyPressMsg) tea.Cmd {
 	}
 	if a.panel != nil {
 		if a.panel.key(name) {
+			list, _ := a.panel.(*turnList)
 			a.panel = nil
+			if list != nil && list.chosen != "" {
+				return a.goBack(Rewind, list.chosen)
+			}
 		}
 		return nil
 	}
@@ -21,7 +25,7 @@ func (a *App) key(m tea.KeyPressMsg) tea.Cmd {
 		return a.leave(empty)
 	case "ctrl+d":
 		if empty {
-			return tea.Quit
+			return a.quit()
 		}
 	case "esc":
 		if a.running() {
@@ -90,7 +94,7 @@ func (a *App) leave(empty bool) tea.Cmd {
 		return nil
 	}
 	if a.leaving {
-		return tea.Quit
+		return a.quit()
 	}
 	a.leaving = true
 	return nil

@@ -17,6 +17,8 @@ type Place struct {
 	Near     Near   // nil where the store is elsewhere
 	// Tasks are all tasks of a run, oldest first.
 	Tasks func(ctx context.Context, run protocol.RunID) ([]TaskPage, error)
+	// Word is what there is to say at the beginning, "" for nothing.
+	Word string
 	// Dump writes the memory of a scope to a file, which it makes where it is not there.
 	Dump func(ctx context.Context, scope, path string) error
 }
@@ -27,6 +29,13 @@ type Near interface {
 	Agent(ctx context.Context, run protocol.RunID) (api.Agent, error)
 	// Again begins the workflow of a run anew, and has it driven. The old run's memories are taken back.
 	Again(ctx context.Context, run protocol.RunID) (protocol.RunID, error)
+	// Turns are the turns of people in the conversation of a run, oldest first.
+	Turns(ctx context.Context, run protocol.RunID) ([]api.Turn, error)
+	// Back takes turns back, or forth again, with the files of the workspace.
+	Back(ctx context.Context, run protocol.RunID, b api.Back) (api.WentBack, error)
+	// SettleChat ends a way back that another process began in the workspace of a run and did not end, and finds the run in which
+	// the conversation goes on, by what happened behind mark; "" is now.
+	SettleChat(ctx context.Context, run protocol.RunID, mark api.CID, each func(done, of int)) (api.Settled, error)
 }
 
 // session is a run of a Place. It is safe for concurrent use.
@@ -35,6 +44,7 @@ type session struct {
 
 	mu   sync.Mutex
 	info Info
+	mark api.CID // of the newest way back in its workspace that the session knows
 }
 
 // timeout bounds what is asked of a session at a time.
@@ -48,6 +58,14 @@ func Open(ctx context.Context, at Place, run protocol.RunID) (Session, error) {
 
 // goTo makes a run that of the session.
 func (s *session) goTo(ctx context.Context, run protocol.RunID) error {
+	var mark api.CID
+	if s.at.Near != nil {
+		now, err := s.at.Near.SettleChat(ctx, run, "", nil)
+		if err != nil {
+			return err
+		}
+		run, mark = now.Run, now.Mark
+	}
 	v, err := s.at.Service.Run(ctx, run, api.Window{Limit: 1})
 	if err != nil {
 		return err
@@ -60,7 +78,8 @@ func (s *session) goTo(ctx context.Context, run protocol.RunID) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.info = Info{Run: run, Title: v.Info.Title, Model: agent.Model, Window: agent.Window, Dir: v.Info.Workspace, Me: s.at.Me}
+	s.mark = mark
+	s.info = Info{Word: s.at.Word, Run: run, Title: v.Info.Title, Model: agent.Model, Window: agent.Window, Dir: v.Info.Workspace, Me: s.at.Me}
 	return nil
 }
 
@@ -106,11 +125,41 @@ func (s *session) Tip(ctx context.Context) (protocol.Seq, error) {
 	return v.Seq, nil
 }
 
+// settle goes to the run in which the conversation goes on, where that is another one by now: then it is a *MovedError.
+func (s *session) settle(ctx context.Context) error {
+	if s.at.Near == nil {
+		return nil
+	}
+	s.mu.Lock()
+	run, mark := s.info.Run, s.mark
+	s.mu.Unlock()
+	now, err := s.at.Near.SettleChat(ctx, run, mark, nil)
+	if err != nil {
+		return err
+	}
+	if now.Run != run {
+		if err := s.goTo(ctx, now.Run); err != nil {
+			return err
+		}
+		return &MovedError{"the conversation went to run " + string(now.Run) + " meanwhile, with the files: look before you send it"}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mark = now.Mark
+	return nil
+}
+
 func (s *session) Say(ctx context.Context, text string) error {
+	if err := s.settle(ctx); err != nil {
+		return err
+	}
 	return s.at.Service.Send(ctx, s.run(), api.Message{Source: s.at.Me, Text: text})
 }
 
 func (s *session) Answer(ctx context.Context, x api.Answer) error {
+	if err := s.settle(ctx); err != nil {
+		return err
+	}
 	x.Source = "chat"
 	_, err := s.at.Service.Answer(ctx, s.run(), x)
 	return err

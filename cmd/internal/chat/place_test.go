@@ -25,6 +25,10 @@ type desk struct {
 	updates []api.Update
 	follows []api.Following
 	scope   string // of the memory of the agent
+	turns   []api.Turn
+	back    api.WentBack
+	failed  error          // of going back
+	moved   protocol.RunID // where the conversation went meanwhile
 }
 
 func (d *desk) note(format string, args ...any) {
@@ -70,6 +74,20 @@ func (d *desk) Agent(context.Context, protocol.RunID) (api.Agent, error) {
 func (d *desk) Again(_ context.Context, run protocol.RunID) (protocol.RunID, error) {
 	d.note("begin %s anew", run)
 	return "NEW", nil
+}
+
+func (d *desk) Turns(context.Context, protocol.RunID) ([]api.Turn, error) { return d.turns, nil }
+
+func (d *desk) Back(_ context.Context, run protocol.RunID, b api.Back) (api.WentBack, error) {
+	d.note("back %s %q %t %t", run, b.To, b.Forth, b.Force)
+	return d.back, d.failed
+}
+
+func (d *desk) SettleChat(_ context.Context, run protocol.RunID, mark api.CID, _ func(done, of int)) (api.Settled, error) {
+	if mark != "" && d.moved != "" {
+		run = d.moved
+	}
+	return api.Settled{Run: run, Mark: "m"}, nil
 }
 
 func (d *desk) Memories(_ context.Context, q api.MemoryQuery) (*api.Memories, error) {

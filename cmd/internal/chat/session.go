@@ -24,8 +24,8 @@ type Session interface {
 	Answer(ctx context.Context, x api.Answer) error
 	// Tasks are all tasks of the run, oldest first; none is no error.
 	Tasks(ctx context.Context) ([]TaskPage, error)
-	// Command carries out one of the actions below; what it returns is shown. Reset and Fork may
-	// go over to another run: then Info and Follow are asked again.
+	// Command carries out one of the actions below; what it returns is shown. Reset, Fork and the ways back may
+	// go over to another run: then Info and Follow are asked again. So it is with a *MovedError of any of these.
 	Command(ctx context.Context, c Command) (Outcome, error)
 }
 
@@ -37,6 +37,7 @@ type Info struct {
 	Window int64  // tokens at which the conversation is compacted, 0 is not known
 	Dir    string // in which its tools work, "" is not known
 	Me     string // by which name the person at this screen is recorded
+	Word   string // what there is to say at the beginning, "" for nothing
 }
 
 // Action names what a Command does.
@@ -53,12 +54,16 @@ const (
 	Memories  Action = "memory"
 	Cost      Action = "cost"
 	Model     Action = "model"
+	Undo      Action = "undo"
+	Redo      Action = "redo"
+	Rewind    Action = "rewind"
 )
 
 // Command is an Action with its argument, a path for example.
 type Command struct {
 	Action Action
 	Arg    string
+	Each   func(done, of int) // of Undo, Redo and Rewind: called as files change; nil for nothing
 }
 
 // Outcome is what a command has to show.
@@ -68,4 +73,12 @@ type Outcome struct {
 	Title  string
 	Wide   bool // the lines are columns: they are not wrapped, and can be moved sideways
 	Moved  bool // the session is another run from here on
+
+	Line  string     // what was taken back, to be written again
+	Turns []api.Turn // to choose from
 }
+
+// A MovedError is why something was not done: the conversation went to another run meanwhile, in which the session is now.
+type MovedError struct{ Text string }
+
+func (e *MovedError) Error() string { return e.Text }

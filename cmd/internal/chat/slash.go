@@ -14,8 +14,16 @@ import (
 )
 
 func (s *session) Command(ctx context.Context, c Command) (Outcome, error) {
+	switch c.Action {
+	case Resume, Compact, Fork, Model, Undo, Redo, Rewind:
+		if err := s.settle(ctx); err != nil {
+			return Outcome{}, err
+		}
+	}
 	service, run := s.at.Service, s.run()
 	switch c.Action {
+	case Undo, Redo, Rewind:
+		return s.back(ctx, c)
 	case Interrupt:
 		return Outcome{Text: "interrupted; /resume goes on"}, service.Suspend(ctx, run)
 	case Resume:

@@ -1,0 +1,191 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"wf/agentkit/modeltest"
+)
+
+// backFiles is how many files the repository has, each changed by each edit.
+const backFiles = 1000
+
+// backModel answers "edit X" by a command that appends X to every file.
+func backModel(t *testing.T) *modeltest.Server {
+	t.Helper()
+	return modeltest.Serve(t, func(r modeltest.Request) modeltest.Answer {
+		said, results := lastSaid(r)
+		word, ok := strings.CutPrefix(said, "edit ")
+		switch {
+		case !ok:
+			return modeltest.Text("Heard: " + said + ".")
+		case results > 0:
+			return modeltest.Text("Did " + word + ".")
+		}
+		args, err := json.Marshal(map[string]string{"command": "for f in d*/*; do echo " + word + " >> $f; done"})
+		if err != nil {
+			panic(err) // of strings
+		}
+		return modeltest.Calls(modeltest.Call{ID: "c" + word, Name: "shell", Args: string(args)})
+	})
+}
+
+// lastSaid is what the person said last, with how many results of tools are behind it.
+func lastSaid(r modeltest.Request) (said string, results int) {
+	var body struct {
+		Messages []struct{ Role, Content string }
+	}
+	if json.Unmarshal(r.Body, &body) != nil {
+		return "", 0
+	}
+	for _, m := range body.Messages {
+		switch m.Role {
+		case "user":
+			said, results = strings.TrimSpace(m.Content), 0
+		case "tool":
+			results++
+		}
+	}
+	if at := strings.LastIndex(said, "edit "); at > 0 {
+		said = said[at:]
+	}
+	return said, results
+}
+
+// backRepo makes a git repository with many files.
+func backRepo(t *testing.T, dir string) {
+	t.Helper()
+	for i := range backFiles {
+		at := filepath.Join(dir, fmt.Sprintf("d%d", i%20))
+		if err := os.MkdirAll(at, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		write(t, at, strconv.Itoa(i), "begin\n")
+	}
+	for _, args := range [][]string{{"init", "-q"}, {"add", "-A"}, {"-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "-m", "begin"}} {
+		cmd := exec.Command("git", args...)
+		cmd.Dir, cmd.Env = dir, append(os.Environ(), "HOME="+dir, "GIT_CONFIG_NOSYSTEM=1")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("git %s: %v\n%s", args, err, out)
+		}
+	}
+}
+
+// backHolds reports which edits all files have; "?" where they differ.
+func backHolds(t *testing.T, dir string) string {
+	t.Helper()
+	holds := ""
+	for i := range backFiles {
+		text, err := os.ReadFile(filepath.Join(dir, fmt.Sprintf("d%d", i%20), strconv.Itoa(i)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		now := strings.Join(strings.Fields(string(text)), " ")
+		if i > 0 && now != holds {
+			return "?"
+		}
+		holds = now
+	}
+	if left, err := filepath.Glob(filepath.Join(dir, "d*", ".wf-*")); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+	return holds
+}
+
+// inMiddle waits until files are being put in place below a directory, or done.
+func inMiddle(t *testing.T, dir string, done func() bool) {
+	t.Helper()
+	for until := time.Now().Add(30 * time.Second); time.Now().Before(until) && !done(); {
+		if fresh, err := filepath.Glob(filepath.Join(dir, "d*", ".wf-*")); err == nil && len(fresh) > 0 {
+			return
+		}
+	}
+}
+
+// C-05: files of a repository and the conversation go back, further back, and forth again together; a chat that is killed in the
+// middle is ended by the next one, and both agree.
+func TestC05FilesAndConversationGoBackTogether(t *testing.T) {
+	t.Parallel()
+	s := backModel(t)
+	dir := t.TempDir()
+	repo := filepath.Join(dir, "repo")
+	backRepo(t, repo)
+	chat := "sh -c 'echo $$ >../pid; exec wf chat %s'; echo gone with $?; stty sane; read next; clear; "
+	p := inTmux(t, dir, "cd repo; "+fmt.Sprintf(chat, "--model openai/test")+fmt.Sprintf(chat, "--continue")+fmt.Sprintf(chat, "--continue")+"cat",
+		"OPENAI_BASE_URL="+s.URL, "OPENAI_API_KEY=k")
+	p.shows("your turn")
+	p.press("/undo", "Enter")
+	p.shows("nothing was said yet that could be taken back")
+	for _, word := range []string{"one", "two", "three"} {
+		p.press("edit "+word, "Enter")
+		p.shows("Did "+word+".", "your turn")
+	}
+	holds := func(want string) {
+		t.Helper()
+		if got := backHolds(t, repo); got != want {
+			t.Fatalf("the files hold %q, want %q:\n%s", got, want, p.screen())
+		}
+	}
+	holds("begin one two three")
+	p.press("/undo", "Enter")
+	p.shows("took back all from you#3 on", "1000 paths", "> edit three", "your turn")
+	holds("begin one two")
+	p.press("C-c", "/undo", "Enter")
+	p.shows("took back all from you#2 on", "> edit two", "your turn")
+	holds("begin one")
+	p.press("C-c", "/redo", "Enter")
+	p.shows("the conversation is as before the undo", "Did two.", "your turn")
+	holds("begin one two")
+
+	// it is closed and opened again, and can redo still
+	p.leave()
+	p.press("Enter")
+	p.shows("Did two.", "your turn")
+	p.press("/redo", "Enter")
+	p.shows("Did three.", "your turn")
+	holds("begin one two three")
+	p.press("/redo", "Enter")
+	p.shows("nothing was taken back that could be redone")
+	p.press("/undo", "Enter")
+	p.shows("took back all from you#3 on", "> edit three", "your turn")
+
+	// killed in the middle
+	text, err := os.ReadFile(filepath.Join(dir, "pid"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.press("C-c", "/undo", "Enter")
+	inMiddle(t, repo, func() bool { return strings.Contains(p.screen(), "took back") && strings.Contains(p.screen(), "> edit two") })
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	p.shows("gone with 137")
+	p.press("Enter")
+	now := p.shows("your turn", "Did one.")
+	switch got := backHolds(t, repo); {
+	case got == "begin one" && !strings.Contains(now, "Did two."):
+	case got == "begin one two" && strings.Contains(now, "Did two."):
+		t.Log("it was killed before it had begun")
+	default:
+		t.Fatalf("the files hold %q, the conversation is\n%s", got, now)
+	}
+	p.press("edit four", "Enter")
+	p.shows("Did four.", "your turn")
+	p.press("/redo", "Enter")
+	p.shows("there is nothing to redo")
+	p.leave()
+	at := place{t, repo, append(p.env, "OPENAI_BASE_URL="+s.URL, "OPENAI_API_KEY=k")}
+	at.wf(0, "verify", "--all")
+}
