@@ -11,6 +11,7 @@ type Turn struct {
 	Text     string       // what was said, as it can be written again
 	Time     Time
 	Ended    []string // visits that ended behind it, before the next turn
+	Part     bool     // a sub-workflow asked: only that run can leave the turn out
 
 	Tree   CID    // the files before a visit behind it acted; "" where none was recorded to have
 	Failed string // why the files of that time are not known, "" where they are

@@ -262,6 +262,8 @@ func (k *Supervisor) drive(ctx context.Context, run protocol.RunID, r *managed, 
 		case err == nil, ctx.Err() != nil:
 		case errors.Is(err, protocol.ErrRunLive):
 			k.log.Info("another process drives the run", "run", run)
+		case errors.Is(err, protocol.ErrRestoreOpen):
+			k.log.Info("the files of the workspace are being restored: the run goes on behind that", "run", run, "why", describe(err))
 		default:
 			k.log.Error("the run cannot be driven", "run", run, "why", describe(err))
 		}
@@ -291,7 +293,7 @@ func (k *Supervisor) settle(run protocol.RunID, r *managed, st *rules.State, fai
 	r.again = nil
 	if failed != nil || st.Status() != protocol.Waiting || k.ctx.Err() != nil {
 		delete(k.runs, run)
-		if errors.Is(failed, protocol.ErrRunLive) { // another process may leave it waiting
+		if errors.Is(failed, protocol.ErrRunLive) || errors.Is(failed, protocol.ErrRestoreOpen) { // another process may leave it waiting, or end that
 			k.unmanaged[run] = unmanaged{since: time.Now()}
 		}
 		return next, false

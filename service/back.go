@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"time"
@@ -26,6 +27,7 @@ func (l *Local) Back(ctx context.Context, run protocol.RunID, b api.Back) (w api
 	if err != nil {
 		return w, err
 	}
+	recorded := st.Tracked != nil && st.Tracked.On
 	g := engine.Going{Force: b.Force, By: caller(ctx), Each: b.Each}
 	if b.Forth {
 		g.Chat, g.To, err = l.forth(ctx, run, st.Info.Workspace)
@@ -43,12 +45,17 @@ func (l *Local) Back(ctx context.Context, run protocol.RunID, b api.Back) (w api
 		if b.To != "" {
 			g.Chat.What = protocol.ChatRewind
 		}
-		g.To, err = filesBefore(turn)
+		if turn.Part {
+			return w, protocol.ErrUsage.With("", "%s was asked within a sub-workflow, which cannot go back by itself; /fork STEP goes on behind a step, without the files", turn.Step)
+		}
+		if recorded {
+			g.To, err = filesBefore(turn)
+		}
 	}
 	if err != nil {
 		return w, err
 	}
-	if st.Tracked == nil || !st.Tracked.On {
+	if !recorded {
 		g.To, w.Left = protocol.Link{}, "this run does not record its files"
 		if st.Tracked != nil && st.Tracked.Why != "" {
 			w.Left += ": " + st.Tracked.Why
@@ -66,13 +73,29 @@ func (l *Local) Back(ctx context.Context, run protocol.RunID, b api.Back) (w api
 		v, err = l.Engine.GoBack(ctx, run, g)
 	}
 	if err != nil {
-		return w, err
+		return w, unended(noFiles(err, recorded))
 	}
 	w.Files, w.Run = *v, v.Next
 	if w.Run == "" {
 		return w, nil
 	}
 	return w, l.goOnIn(ctx, w.Run)
+}
+
+// noFiles says what helps where the files of the run were dropped.
+func noFiles(err error, recorded bool) error {
+	if recorded && errors.Is(err, protocol.ErrNotFound) {
+		return fmt.Errorf("nothing was changed, and /fork STEP goes back without the files: %w", err)
+	}
+	return err
+}
+
+// unended says what helps where files are between both states.
+func unended(err error) error {
+	if _, open := errors.AsType[*engine.RestoreOpenError](err); open {
+		return fmt.Errorf("the files have not come to their places yet: the next message, or wf chat, goes on with that, and wf restore --abort goes back: %w", err)
+	}
+	return err
 }
 
 // How often, and after how long each time, it is tried again to take hold of a run that waits or was suspended.
@@ -125,7 +148,7 @@ func turnTo(turns []api.Turn, to string) (api.Turn, error) {
 func filesBefore(turn api.Turn) (l protocol.Link, err error) {
 	switch {
 	case turn.Failed != "":
-		return l, protocol.ErrNotFound.With("/fork STEP goes back with the conversation alone", "what the files were before %s is not known: %s", turn.Step, turn.Failed)
+		return l, protocol.ErrNotFound.With("", "what the files were before %s is not known: %s; /fork STEP goes back with the conversation alone", turn.Step, turn.Failed)
 	case turn.Tree == "":
 		return l, nil
 	}
@@ -217,11 +240,11 @@ func (l *Local) SettleFiles(ctx context.Context, dir string, each func(done, of 
 		if in, open := l.Engine.RestoresIn(ctx, dir); open != nil || in == "" {
 			return nil, open // another process has ended it
 		}
-		return l.Engine.GoOnRestoring(ctx, dir, true, each) // what it leads to is gone
+		v, err = l.Engine.GoOnRestoring(ctx, dir, true, each) // what it leads to is gone
 	case errors.Is(err, protocol.ErrRunLive):
 		return nil, protocol.ErrRestoreOpen.With("try again when it has ended", "another process is bringing the files of %s back just now", dir)
 	}
-	return v, err
+	return v, unended(err)
 }
 
 // noMark is the mark of a workspace in which nothing was restored.

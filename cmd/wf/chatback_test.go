@@ -167,7 +167,9 @@ func TestC05FilesAndConversationGoBackTogether(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.press("C-c", "/undo", "Enter")
-	inMiddle(t, repo, func() bool { return strings.Contains(p.screen(), "took back") && strings.Contains(p.screen(), "> edit two") })
+	inMiddle(t, repo, func() bool {
+		return strings.Contains(p.screen(), "took back") && strings.Contains(p.screen(), "> edit two")
+	})
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}

@@ -20,13 +20,9 @@ func Looks(ctx context.Context, e *engine.Engine, run protocol.RunID) (*api.Look
 		return nil, err
 	}
 	out := &api.Looks{Schema: "wf.looks/v1", Run: run, Workspace: s.Info.Workspace, Looks: []api.Look{}}
-	w := looker{out: out, acts: map[string]int{}, subflows: map[string]bool{}, calls: map[string]string{}, own: ownLooker{roles: map[string]bool{}, at: map[string]int{}, first: map[string]protocol.Seq{}}}
+	w := looker{out: out, acts: map[string]int{}, subflows: subflowsOf(s), calls: map[string]string{}, own: ownLooker{roles: map[string]bool{}, at: map[string]int{}, first: map[string]protocol.Seq{}}}
 	for i := range s.Program().Workflow.Roles {
-		r := &s.Program().Workflow.Roles[i]
-		if r.Action == protocol.ActWorkflow {
-			w.subflows[r.Name] = true
-		}
-		if r.Action == protocol.ActMerge || r.Workspace != nil {
+		if r := &s.Program().Workflow.Roles[i]; r.Action == protocol.ActMerge || r.Workspace != nil {
 			w.own.roles[r.Name] = true
 		}
 	}

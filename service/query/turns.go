@@ -16,7 +16,11 @@ import (
 
 // Turns are the turns of people in the conversation of a run, oldest first.
 func Turns(ctx context.Context, e *engine.Engine, run protocol.RunID) ([]api.Turn, error) {
-	t := turner{text: func(x protocol.Text) (string, error) {
+	s, err := e.State(ctx, run)
+	if err != nil {
+		return nil, err
+	}
+	t := turner{subflows: subflowsOf(s), text: func(x protocol.Text) (string, error) {
 		if !x.Link.Defined() {
 			return x.S, nil
 		}
@@ -41,6 +45,8 @@ type turner struct {
 	turns []api.Turn
 	asked map[string]*asked // by step
 	inbox []message
+
+	subflows map[string]bool // roles
 }
 
 // asking are the events of a visit that does nothing but ask.
@@ -71,7 +77,13 @@ func (t *turner) event(x *protocol.Entry) error {
 		if err != nil {
 			return err
 		}
-		t.asked[step] = &asked{begun: x.Seq, alone: true}
+		part := t.part(step)
+		t.asked[step] = &asked{begun: x.Seq, alone: !part}
+		for i := range t.turns {
+			if part {
+				t.turns[i].Failed = "the sub-workflow " + step + " has acted since, and records its files by itself"
+			}
+		}
 		return t.heard(d.Messages)
 	case protocol.EvWaiting:
 		d, err := cas.DecodeData[protocol.WaitingFor](&x.Event)
@@ -111,7 +123,7 @@ func (t *turner) event(x *protocol.Entry) error {
 			return err
 		}
 		for i := len(t.turns) - 1; i >= 0 && t.turns[i].Tree == "" && t.turns[i].Failed == ""; i-- {
-			t.turns[i].Tree, t.turns[i].Failed = api.CID(d.Tree), d.Why
+			t.turns[i].Tree, t.turns[i].Failed = d.Tree, d.Why
 		}
 	}
 	return nil
@@ -127,7 +139,7 @@ func (t *turner) answered(x *protocol.Entry, step string, d protocol.Answered) e
 	if a == nil || a.kind == protocol.WaitApproval {
 		return nil
 	}
-	turn := api.Turn{Step: step, Said: x.Seq, At: x.Seq - 1, Time: Stamp(x.TS)}
+	turn := api.Turn{Step: step, Said: x.Seq, At: x.Seq - 1, Time: Stamp(x.TS), Part: t.part(step)}
 	if a.kind == protocol.WaitQuestion && a.alone {
 		turn.At = a.begun - 1 // it is asked anew, and its time begins anew
 	}
@@ -145,6 +157,23 @@ func (t *turner) answered(x *protocol.Entry, step string, d protocol.Answered) e
 	}
 	t.turns = append(t.turns, turn)
 	return nil
+}
+
+// part reports whether a step is a sub-workflow.
+func (t *turner) part(step string) bool {
+	id, err := protocol.ParseStepID(step)
+	return err == nil && t.subflows[id.Role]
+}
+
+// subflowsOf are the roles of a run that are sub-workflows.
+func subflowsOf(s *rules.State) map[string]bool {
+	out := map[string]bool{}
+	for i := range s.Program().Workflow.Roles {
+		if r := &s.Program().Workflow.Roles[i]; r.Action == protocol.ActWorkflow {
+			out[r.Name] = true
+		}
+	}
+	return out
 }
 
 // written is an answer as it can be written again.

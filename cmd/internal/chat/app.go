@@ -227,6 +227,8 @@ func (a *App) outcome(m outcome) tea.Cmd {
 		}
 		if a.prompt.area.Length() == 0 {
 			a.prompt.paste(m.result.Line)
+		} else {
+			a.prompt.remember(m.result.Line) // Up brings it
 		}
 		return cmd
 	case m.result.Turns != nil:

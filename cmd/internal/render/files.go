@@ -141,6 +141,9 @@ func (p *Printer) ShowRestored(v *api.FilesRestored, dryRun bool) error {
 	if n := len(v.Kept); n > 0 && !dryRun {
 		p.Progress("%s that nothing had recorded: kept", protocol.Plural(n, "path"))
 	}
+	if v.Next != "" {
+		p.Progress("the conversation goes on with the files: wf chat %s", v.Next)
+	}
 	if v.State == protocol.RestoreDone {
 		p.Progress("undo   wf restore %s --tree %s", v.Run, v.Undo)
 	}
