@@ -224,6 +224,8 @@ func TestAChatWithADaemonElsewhere(t *testing.T) {
 	p.shows("your turn")
 	p.press("What is here?", "Enter")
 	p.shows("you What is here?", "There is one note.", "(turns: 1)", "your turn")
+	p.press("/undo", "Enter")
+	p.shows("/undo works where the store and the files are")
 	p.press("/cost", "Enter")
 	p.shows("By Task", "total")
 	p.press("q")

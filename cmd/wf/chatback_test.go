@@ -95,7 +95,7 @@ func backHolds(t *testing.T, dir string) string {
 		holds = now
 	}
 	if left, err := filepath.Glob(filepath.Join(dir, "d*", ".wf-*")); err != nil || len(left) > 0 {
-		t.Errorf("left behind: %v, %v", left, err)
+		t.Errorf("%d files are left behind, %v", len(left), err)
 	}
 	return holds
 }
@@ -190,4 +190,100 @@ func TestC05FilesAndConversationGoBackTogether(t *testing.T) {
 	p.leave()
 	at := place{t, repo, append(p.env, "OPENAI_BASE_URL="+s.URL, "OPENAI_API_KEY=k")}
 	at.wf(0, "verify", "--all")
+}
+
+// C-05: what a person has written stops the way back, and comes back where it was forced; what Esc cut off is taken back too; a
+// second screen follows; and without recorded files the conversation goes alone.
+func TestC05WhatIsInTheWayOfGoingBack(t *testing.T) {
+	t.Parallel()
+	half := modeltest.Answer{Say: []modeltest.Piece{{Text: "Half an answer\n"}}, Stall: true}
+	s := modeltest.Serve(t, func(r modeltest.Request) modeltest.Answer {
+		said, results := lastSaid(r)
+		switch {
+		case strings.Contains(said, "slowly") && results == 1:
+			return half
+		case results == 0 && strings.Contains(said, "write"):
+			word := said[strings.LastIndex(said, " ")+1:]
+			return modeltest.Calls(modeltest.Call{ID: "c" + word, Name: "write_file", Args: `{"path":"` + word + `","content":"by the agent"}`})
+		}
+		return modeltest.Text("Heard it.")
+	})
+	dir := t.TempDir()
+	repo := filepath.Join(dir, "repo")
+	if err := os.Mkdir(repo, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	write(t, repo, "mine", "1")
+	env := []string{"OPENAI_BASE_URL=" + s.URL, "OPENAI_API_KEY=k"}
+	one := inTmux(t, dir, "cd repo; wf chat --model openai/test; cat", env...)
+	has := func(name, want string) {
+		t.Helper()
+		text, err := os.ReadFile(filepath.Join(repo, name))
+		if got := string(text); want == "" && !os.IsNotExist(err) || want != "" && got != want {
+			t.Errorf("%s is %q, %v", name, got, err)
+		}
+	}
+	one.shows("your turn")
+	one.press("please write a.txt", "Enter")
+	one.shows("Heard it.", "(turns: 1)", "your turn")
+	write(t, repo, "a.txt", "by a person")
+	one.press("/undo", "Enter")
+	one.shows("Nothing was changed", "a.txt: it was changed since it was recorded", "/undo --force")
+	has("a.txt", "by a person")
+	one.press("q")
+	one.shows("your turn", "Heard it.")
+	one.press("/undo --force", "Enter")
+	one.shows("took back all from you#1 on", "--tree", "> please write a.txt")
+	has("a.txt", "")
+	one.press("C-c", "/redo", "Enter")
+	one.shows("the conversation is as before the undo", "Heard it.")
+	has("a.txt", "by a person")
+
+	// Esc, and back to before what it cut off
+	one.press("slowly write b.txt", "Enter")
+	one.shows("Half an answer", "Esc interrupts")
+	one.press("/undo", "Enter")
+	one.shows("the agent works: Esc interrupts it, then /undo")
+	has("b.txt", "by the agent")
+	one.press("Escape")
+	one.shows("suspended (interrupt)")
+	one.press("/undo", "Enter")
+	one.shows("took back all from you#2 on", "> slowly write b.txt", "your turn")
+	has("b.txt", "")
+	has("a.txt", "by a person")
+
+	// another screen of the run that it came from
+	one.press("C-c")
+	two := inTmux(t, dir, "cd repo; wf chat --continue --model openai/test; cat", env...)
+	two.shows("your turn", "Heard it.")
+	one.press("/rewind", "Enter")
+	one.shows("Back to before a message", "you#1")
+	one.press("Enter")
+	one.shows("took back all from you#1 on", "> please write a.txt")
+	has("a.txt", "")
+	two.press("what now", "Enter")
+	two.shows("the conversation went to run", "> what now", "your turn")
+	two.press("Enter")
+	two.shows("you what now", "Heard it.", "(turns: 1)")
+	one.shows("you what now", "Heard it.")
+	has("mine", "1")
+	at := place{t, repo, append(one.env, env...)}
+	at.wf(0, "verify", "--all")
+}
+
+// C-05: where files are not recorded the conversation goes alone, and the chat says so.
+func TestC05WithoutRecordedFilesTheConversationGoesAlone(t *testing.T) {
+	t.Parallel()
+	s := modeltest.Serve(t, func(modeltest.Request) modeltest.Answer { return modeltest.Text("Heard it.") })
+	dir := t.TempDir()
+	write(t, dir, "talk.yaml", "wf: 1\nname: talk\nworkspace: {track: false}\nlimits: {tokens: 500000}\nroles:\n  you: {ask: \"\"}\n  wf: {prompt: You answer., tools: [list_files]}\n"+
+		"edges:\n  - {from: START, to: you}\n  - {from: you, to: END, when: output.text == \"/end\"}\n  - {from: you, to: wf, prompt: \"${{ output.text }}\"}\n  - {from: wf, to: you, limit: 100}\n")
+	p := inTmux(t, dir, "wf chat --model openai/test talk.yaml; cat", "OPENAI_BASE_URL="+s.URL, "OPENAI_API_KEY=k")
+	p.shows("your turn")
+	p.press("hello", "Enter")
+	p.shows("Heard it.", "your turn")
+	p.press("/undo", "Enter")
+	p.shows("the files stay as they are: this run does not", "record its files", "> hello")
+	p.press("C-c", "/redo", "Enter")
+	p.shows("the conversation is as before the undo", "Heard it.")
 }
