@@ -118,7 +118,7 @@ func TestC05FilesAndConversationGoBackTogether(t *testing.T) {
 	dir := t.TempDir()
 	repo := filepath.Join(dir, "repo")
 	backRepo(t, repo)
-	chat := "sh -c 'echo $$ >../pid; exec wf chat %s'; echo gone with $?; stty sane; read next; clear; "
+	chat := "sh -c 'echo $$ >../pid; exec wf chat %s'; s=$?; stty sane; clear; echo gone with $s; read next; clear; "
 	p := inTmux(t, dir, "cd repo; "+fmt.Sprintf(chat, "--model openai/test")+fmt.Sprintf(chat, "--continue")+fmt.Sprintf(chat, "--continue")+"cat",
 		"OPENAI_BASE_URL="+s.URL, "OPENAI_API_KEY=k")
 	p.shows("your turn")
@@ -146,7 +146,8 @@ func TestC05FilesAndConversationGoBackTogether(t *testing.T) {
 	holds("begin one two")
 
 	// it is closed and opened again, and can redo still
-	p.leave()
+	p.press("/quit", "Enter")
+	p.shows("gone with 0")
 	p.press("Enter")
 	p.shows("Did two.", "your turn")
 	p.press("/redo", "Enter")
@@ -187,7 +188,8 @@ func TestC05FilesAndConversationGoBackTogether(t *testing.T) {
 	p.shows("Did four.", "your turn")
 	p.press("/redo", "Enter")
 	p.shows("there is nothing to redo")
-	p.leave()
+	p.press("/quit", "Enter")
+	p.shows("gone with 0")
 	at := place{t, repo, append(p.env, "OPENAI_BASE_URL="+s.URL, "OPENAI_API_KEY=k")}
 	at.wf(0, "verify", "--all")
 }
