@@ -45,7 +45,6 @@ func (e *Engine) GoBack(ctx context.Context, run protocol.RunID, o Going) (*api.
 		return nil, err
 	}
 	m := o.Chat
-	m.Seq = s.Seq
 	if m.At == 0 {
 		_, unlock, err := e.nextOf(ctx, m, s.Info.Workspace)
 		if err != nil {
@@ -72,15 +71,23 @@ func (e *Engine) GoBack(ctx context.Context, run protocol.RunID, o Going) (*api.
 	if err != nil {
 		return nil, err
 	}
-	if len(x.changes) == 0 {
-		return x.moved(ctx)
+	if len(x.changes) > 0 {
+		planned, err := x.look(ctx, s)
+		if err != nil {
+			return nil, err
+		}
+		if x.stopped(planned.Conflicts) {
+			return x.result(api.RestorePlanned, workspace.Restored{Conflicts: planned.Conflicts}), nil
+		}
 	}
-	planned, err := x.look(ctx, s)
-	if err != nil {
+	if err := e.setAside(ctx, run, o.By); err != nil {
 		return nil, err
 	}
-	if x.stopped(planned.Conflicts) {
-		return x.result(api.RestorePlanned, workspace.Restored{Conflicts: planned.Conflicts}), nil
+	if _, m.Seq, err = e.Store.Tip(ctx, run); err != nil {
+		return nil, err
+	}
+	if len(x.changes) == 0 {
+		return x.moved(ctx)
 	}
 	if err := x.begin(ctx); err != nil {
 		return nil, err
@@ -108,6 +115,17 @@ func (e *Engine) nextOf(ctx context.Context, m protocol.ChatMoved, dir string) (
 		return nil, nil, errors.Join(unlock(), protocol.ErrUsage.With("wf chat "+string(m.Next)+" goes on with it there", "run %s works in %s, and not in %s", m.Next, s.Info.Workspace, dir))
 	}
 	return s, unlock, nil
+}
+
+// setAside suspends a run that was cut off, and that a daemon would go on with: what was taken back acts no more unasked.
+func (e *Engine) setAside(ctx context.Context, run protocol.RunID, by string) error {
+	return e.insist(ctx, run, func(s *rules.State) ([]cas.Draft, []cas.Block, error) {
+		stopped := s.Status() == protocol.Suspended && s.Code() == protocol.ErrServeStopped.Code
+		if s.Status() != protocol.Running && !stopped {
+			return nil, nil, nil
+		}
+		return []cas.Draft{{Data: protocol.SuspendedBy{Reason: protocol.ByInterrupt, Detail: protocol.NewText(by + " went back to before what it was at")}}}, nil, nil
+	})
 }
 
 // unusedID is the id of a run that is not there yet.

@@ -449,6 +449,28 @@ func TestC05WhenAConversationDoesNotGoBack(t *testing.T) {
 	}
 }
 
+// A run that was cut off, and would go on by itself, is suspended when it is left.
+func TestC05WhatWasTakenBackActsNoMoreUnasked(t *testing.T) {
+	b := newBench(t)
+	run := talked(t, b, 1, "one")
+	if _, err := b.e.Answer(t.Context(), run, engine.Reply{Text: "two"}); err != nil { // nothing drives it
+		t.Fatal(err)
+	}
+	o := engine.Going{Chat: protocol.ChatMoved{What: protocol.ChatUndo, At: b.seqOf(run, "you#2", protocol.EvStepStarted) - 1}, By: "ada"}
+	v := b.goesBack(run, o)
+	if was := b.view(run); was.Status != protocol.Suspended || was.Code != "" || was.Reason == "" {
+		t.Errorf("%s %q %q", was.Status, was.Code, was.Reason)
+	}
+	if got := b.drive(v.Next); got.Status != protocol.Waiting {
+		t.Errorf("the fork is %s", got.Status)
+	}
+	waits := b.tip(v.Next)
+	b.goesBack(v.Next, engine.Going{Chat: protocol.ChatMoved{What: protocol.ChatRedo, Next: run}})
+	if b.tip(v.Next) != waits {
+		t.Error("a run that waits has moved")
+	}
+}
+
 // A process that is killed in the middle is gone on with by another one, once.
 func TestC05AKilledWayBackGoesOnOrBack(t *testing.T) {
 	if dir := os.Getenv("WF_TEST_GOING_BACK"); dir != "" { // the process that is killed

@@ -38,7 +38,7 @@ func (s *session) back(ctx context.Context, c Command) (Outcome, error) {
 	w, err := s.at.Near.Back(ctx, s.run(), b)
 	switch {
 	case errors.Is(err, protocol.ErrRunLive):
-		return Outcome{}, protocol.ErrRunLive.With("", "the agent works: Esc interrupts it, then /%s", c.Action)
+		return Outcome{}, protocol.ErrRunLive.With("", "the agent works, here or at another screen: Esc interrupts it, then /%s", c.Action)
 	case err != nil:
 		return Outcome{}, err
 	case w.Run == "":
