@@ -110,6 +110,25 @@ func inMiddle(t *testing.T, dir string, done func() bool) {
 	}
 }
 
+// killsChat kills the process whose id is in the file pid.
+func killsChat(t *testing.T, dir string) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(dir, "pid"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err == nil {
+		err = syscall.Kill(pid, syscall.SIGKILL)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// backChat is a line of a shell that runs a chat, and waits for Enter.
+const backChat = "sh -c 'echo $$ >../pid; exec wf chat %s'; s=$?; stty sane; clear; echo gone with $s; read next; clear; "
+
 // C-05: files of a repository and the conversation go back, further back, and forth again together; a chat that is killed in the
 // middle is ended by the next one, and both agree.
 func TestC05FilesAndConversationGoBackTogether(t *testing.T) {
@@ -118,8 +137,7 @@ func TestC05FilesAndConversationGoBackTogether(t *testing.T) {
 	dir := t.TempDir()
 	repo := filepath.Join(dir, "repo")
 	backRepo(t, repo)
-	chat := "sh -c 'echo $$ >../pid; exec wf chat %s'; s=$?; stty sane; clear; echo gone with $s; read next; clear; "
-	p := inTmux(t, dir, "cd repo; "+fmt.Sprintf(chat, "--model openai/test")+fmt.Sprintf(chat, "--continue")+fmt.Sprintf(chat, "--continue")+"cat",
+	p := inTmux(t, dir, "cd repo; "+fmt.Sprintf(backChat, "--model openai/test")+strings.Repeat(fmt.Sprintf(backChat, "--continue"), 2)+"cat",
 		"OPENAI_BASE_URL="+s.URL, "OPENAI_API_KEY=k")
 	p.shows("your turn")
 	p.press("/undo", "Enter")
@@ -159,21 +177,11 @@ func TestC05FilesAndConversationGoBackTogether(t *testing.T) {
 	p.shows("took back all from you#3 on", "> edit three", "your turn")
 
 	// killed in the middle
-	text, err := os.ReadFile(filepath.Join(dir, "pid"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
-	if err != nil {
-		t.Fatal(err)
-	}
 	p.press("C-c", "/undo", "Enter")
 	inMiddle(t, repo, func() bool {
 		return strings.Contains(p.screen(), "took back") && strings.Contains(p.screen(), "> edit two")
 	})
-	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	killsChat(t, dir)
 	p.shows("gone with 137")
 	p.press("Enter")
 	now := p.shows("your turn", "Did one.")
@@ -288,4 +296,72 @@ func TestC05WithoutRecordedFilesTheConversationGoesAlone(t *testing.T) {
 	p.shows("the files stay as they are: this run does not", "record its files", "> hello")
 	p.press("C-c", "/redo", "Enter")
 	p.shows("the conversation is as before the undo", "Heard it.")
+}
+
+// C-05: a chat that is killed in the middle holds the workspace until that is ended: by wf restore, or by the next chat, be it of
+// another run.
+func TestC05AWayBackIsEndedByHand(t *testing.T) {
+	t.Parallel()
+	s := backModel(t)
+	dir := t.TempDir()
+	repo := filepath.Join(dir, "repo")
+	backRepo(t, repo)
+	write(t, repo, "one.yaml", "wf: 1\nname: one\nroles: {a: {run: 'true'}}\n")
+	write(t, dir, "args", "--model openai/test")
+	env := []string{"OPENAI_BASE_URL=" + s.URL, "OPENAI_API_KEY=k"}
+	p := inTmux(t, dir, "cd repo; while :; do "+fmt.Sprintf(backChat, "$(cat ../args)")+"done", env...)
+	at := place{t, repo, append(p.env, env...)}
+	p.shows("your turn")
+	p.press("edit one", "Enter")
+	p.shows("Did one.", "your turn")
+	write(t, dir, "args", "--continue")
+	holds := func(want string) {
+		t.Helper()
+		if got := backHolds(t, repo); got != want {
+			t.Fatalf("the files hold %q, want %q", got, want)
+		}
+	}
+	killed := func() { // until it is in the middle
+		t.Helper()
+		for {
+			p.press("/undo", "Enter")
+			inMiddle(t, repo, func() bool { return strings.Contains(p.screen(), "> edit one") })
+			killsChat(t, dir)
+			p.shows("gone with 137")
+			out, status := at.everything("run", "one.yaml", "-q")
+			if status == 2 && strings.Contains(out, "wf restore --continue goes on, wf restore --abort goes back") {
+				return
+			}
+			t.Logf("it had ended, the run with %d", status)
+			p.press("Enter")
+			p.shows("your turn")
+			p.press("/redo", "Enter")
+			p.shows("Did one.", "your turn")
+		}
+	}
+	killed()
+	at.wf(0, "restore", "--abort")
+	holds("begin one")
+	at.wf(0, "run", "one.yaml", "-q")
+	p.press("Enter")
+	p.shows("Did one.", "your turn")
+
+	killed()
+	if out, status := at.everything("restore", "--continue"); status != 0 || !strings.Contains(out, "the conversation goes on with the files: wf chat ") {
+		t.Errorf("%d\n%s", status, out)
+	}
+	holds("begin")
+	p.press("Enter")
+	if now := p.shows("your turn"); strings.Contains(now, "Did one.") {
+		t.Errorf("the conversation stays:\n%s", now)
+	}
+	p.press("/redo", "Enter")
+	p.shows("Did one.", "your turn")
+
+	killed()
+	write(t, dir, "args", "--model openai/test") // a new chat
+	p.press("Enter")
+	p.shows("going back was interrupted, and was ended", "(turns: 0)", "your turn")
+	holds("begin")
+	at.wf(0, "verify", "--all")
 }
