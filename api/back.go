@@ -13,7 +13,7 @@ type Turn struct {
 	Ended    []string // visits that ended behind it, before the next turn
 	Part     bool     // a sub-workflow asked: only that run can leave the turn out
 
-	Tree   CID    // the files before a visit behind it acted; "" where none was recorded to have
+	Tree   CID    // the files before a visit behind it acted; "" where none has acted
 	Failed string // why the files of that time are not known, "" where they are
 }
 

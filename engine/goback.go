@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 
 	"wf/api"
 	"wf/cas"
@@ -117,11 +118,15 @@ func (e *Engine) nextOf(ctx context.Context, m protocol.ChatMoved, dir string) (
 	return s, unlock, nil
 }
 
-// setAside suspends a run that was cut off, and that a daemon would go on with: what was taken back acts no more unasked.
+// setAside suspends a run that would go on by itself, since it was cut off or waits for a time: what was taken back acts no more
+// unasked.
 func (e *Engine) setAside(ctx context.Context, run protocol.RunID, by string) error {
 	return e.insist(ctx, run, func(s *rules.State) ([]cas.Draft, []cas.Block, error) {
-		stopped := s.Status() == protocol.Suspended && s.Code() == protocol.ErrServeStopped.Code
-		if s.Status() != protocol.Running && !stopped {
+		on := s.Status() == protocol.Running || s.Status() == protocol.Suspended && s.Code() == protocol.ErrServeStopped.Code
+		if s.Status() == protocol.Waiting {
+			on = slices.ContainsFunc(s.Waiting(), func(w rules.WaitingVisit) bool { return w.Wake > 0 })
+		}
+		if !on {
 			return nil, nil, nil
 		}
 		return []cas.Draft{{Data: protocol.SuspendedBy{Reason: protocol.ByInterrupt, Detail: protocol.NewText(by + " went back to before what it was at")}}}, nil, nil

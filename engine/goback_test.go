@@ -411,6 +411,7 @@ func TestC05AMessageThatWaitedIsTakenBack(t *testing.T) {
 	if got := b.drive(v.Next); got.Status != protocol.Waiting || b.steppedTo(v.Next) != "you#2 of 3" {
 		t.Errorf("%s at %s", got.Status, b.steppedTo(v.Next))
 	}
+	b.checked(v.Next)
 	o.Chat.Messages = 2
 	if _, err := b.e.GoBack(t.Context(), run, o); !errors.Is(err, protocol.ErrCorrupt) {
 		t.Errorf("more messages than waited: %v", err)
@@ -469,6 +470,16 @@ func TestC05WhatWasTakenBackActsNoMoreUnasked(t *testing.T) {
 	if b.tip(v.Next) != waits {
 		t.Error("a run that waits has moved")
 	}
+
+	timed, _ := b.run(strings.Replace(fmt.Sprintf(backYAML, 1), `{ask: ""}`, `{ask: "", timeout: 1h}`, 1), nil)
+	b.says(timed, "one")
+	o.Chat.At = b.seqOf(timed, "you#1", protocol.EvStepStarted) - 1
+	v = b.goesBack(timed, o)
+	if was := b.view(timed); was.Status != protocol.Suspended {
+		t.Errorf("what waits for a time is %s", was.Status)
+	}
+	b.drive(v.Next)
+	b.checked(v.Next)
 }
 
 // A process that is killed in the middle is gone on with by another one, once.

@@ -67,7 +67,7 @@ func toldBack(c Command, w api.WentBack) string {
 		b.WriteString("; /redo brings it back")
 	}
 	if n := len(w.Files.Kept); n > 0 {
-		fmt.Fprintf(&b, "; %s that nothing had recorded: wf restore %s --tree %s has what lay there", protocol.Plural(n, "path"), w.Run, w.Files.Undo)
+		fmt.Fprintf(&b, "; %s that nothing had recorded: wf restore %s --tree %s PATH brings it back", protocol.Plural(n, "path"), w.Run, w.Files.Undo)
 	}
 	if n := len(w.Files.Conflicts); n > 0 {
 		fmt.Fprintf(&b, "; left alone: %s (%s)", w.Files.Conflicts[0].Path, w.Files.Conflicts[0].Why)
@@ -93,7 +93,7 @@ func refused(c Command, w api.WentBack) Outcome {
 	if c.Arg != "" && !strings.Contains(c.Arg, "--force") {
 		line += " " + c.Arg
 	}
-	b.WriteString("\nMove them away and try again. Or " + line + " --force: it keeps what lies there in the store, replaces it, and tells how it comes back.")
+	b.WriteString("\n" + line + " --force goes all the same: what lies there is kept in the store and replaced, and the chat tells how it comes back.")
 	return Outcome{Dialog: true, Title: "Nothing was changed", Text: b.String()}
 }
 

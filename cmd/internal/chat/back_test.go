@@ -17,7 +17,7 @@ func TestC05WhatIsTakenBackIsTold(t *testing.T) {
 	d := &desk{back: api.WentBack{Run: "FORK", Step: "you#3", Text: "again", Files: api.FilesRestored{Changed: []string{"a", "b"}, Kept: []string{"a"}, Undo: "bafyundo"}}}
 	s := enter(t, d, d)
 	out, err := s.Command(t.Context(), chat.Command{Action: chat.Undo, Arg: "--force"})
-	if want := "took back all from you#3 on, and 2 paths of the files; /redo brings it back; 1 path that nothing had recorded: wf restore FORK --tree bafyundo has what lay there"; err != nil || !out.Moved || out.Line != "again" || out.Text != want {
+	if want := "took back all from you#3 on, and 2 paths of the files; /redo brings it back; 1 path that nothing had recorded: wf restore FORK --tree bafyundo PATH brings it back"; err != nil || !out.Moved || out.Line != "again" || out.Text != want {
 		t.Errorf("%+v, %v", out, err)
 	}
 	d.back = api.WentBack{Run: "RUN2", Left: "this run does not record its files", Files: api.FilesRestored{}}
@@ -53,7 +53,7 @@ func TestC05ConflictsAreNamed(t *testing.T) {
 	if err != nil || out.Moved || !out.Dialog || s.Info().Run != "RUN" {
 		t.Errorf("%+v, %v", out, err)
 	}
-	for _, want := range []string{"neither the files nor the conversation were changed", "  src/a.go: it was changed since it was recorded\n", "  b: it was removed", "Or /rewind you#3 --force: it keeps"} {
+	for _, want := range []string{"neither the files nor the conversation were changed", "  src/a.go: it was changed since it was recorded\n", "  b: it was removed", "\n/rewind you#3 --force goes all the same"} {
 		if !strings.Contains(out.Text, want) {
 			t.Errorf("%q is not in\n%s", want, out.Text)
 		}
