@@ -50,7 +50,6 @@ func (s *session) back(ctx context.Context, c Command) (Outcome, error) {
 // toldBack tells what went back, or forth.
 func toldBack(c Command, w api.WentBack) string {
 	var b strings.Builder
-	files := protocol.Plural(len(w.Files.Changed), "path")
 	switch {
 	case c.Action == Redo:
 		b.WriteString("the conversation is as before the undo")
@@ -61,7 +60,7 @@ func toldBack(c Command, w api.WentBack) string {
 	case w.Left != "":
 		b.WriteString("; the files stay as they are: " + w.Left)
 	default:
-		b.WriteString(", and " + files + " of the files")
+		b.WriteString(", with the files (" + protocol.Plural(len(w.Files.Changed), "path") + ")")
 	}
 	if c.Action != Redo {
 		b.WriteString("; /redo brings it back")

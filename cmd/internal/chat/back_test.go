@@ -17,7 +17,7 @@ func TestC05WhatIsTakenBackIsTold(t *testing.T) {
 	d := &desk{back: api.WentBack{Run: "FORK", Step: "you#3", Text: "again", Files: api.FilesRestored{Changed: []string{"a", "b"}, Kept: []string{"a"}, Undo: "bafyundo"}}}
 	s := enter(t, d, d)
 	out, err := s.Command(t.Context(), chat.Command{Action: chat.Undo, Arg: "--force"})
-	if want := "took back all from you#3 on, and 2 paths of the files; /redo brings it back; 1 path that nothing had recorded: wf restore FORK --tree bafyundo PATH brings it back"; err != nil || !out.Moved || out.Line != "again" || out.Text != want {
+	if want := "took back all from you#3 on, with the files (2 paths); /redo brings it back; 1 path that nothing had recorded: wf restore FORK --tree bafyundo PATH brings it back"; err != nil || !out.Moved || out.Line != "again" || out.Text != want {
 		t.Errorf("%+v, %v", out, err)
 	}
 	d.back = api.WentBack{Run: "RUN2", Left: "this run does not record its files", Files: api.FilesRestored{}}
