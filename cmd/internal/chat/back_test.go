@@ -146,6 +146,22 @@ func TestC05WhatWasSaidComesBackToTheBox(t *testing.T) {
 	}
 }
 
+// A long message stands in the box as words, and is sent whole.
+func TestC05ALongMessageComesBackWhole(t *testing.T) {
+	long := strings.Repeat("five megabytes\n", 5<<20/15)
+	r, _, end := waysRoom(chat.Outcome{Moved: true, Text: "took back all from you#1 on", Line: long}, nil)
+	close(end)
+	s := show(t, r, 80, 24)
+	s.Shows("your turn")
+	s.Press("/undo\r")
+	s.Shows("[pasted 1: 349526 lines, 5242875 bytes]")
+	<-r.joined
+	s.Press("\r")
+	if got := r.heard(t); got != "you#2: "+long {
+		t.Errorf("%d bytes were sent", len(got))
+	}
+}
+
 // Who leaves while files change stops that first.
 func TestC05LeavingStopsTheWayBack(t *testing.T) {
 	r, went, end := waysRoom(chat.Outcome{}, errors.New("stopped"))
