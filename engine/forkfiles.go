@@ -80,10 +80,10 @@ func (e *Engine) enterFork(dir string) (leave func(), err error) {
 	if e.Copies == "" || !roles.IsForkedFiles(e.Copies, dir) {
 		return func() {}, nil
 	}
-	lock, err := roles.ShareOwnCopy(filepath.Dir(dir))
+	free, err := roles.ShareOwnCopy(filepath.Dir(dir))
 	if err == nil {
 		if _, gone := os.Lstat(dir); gone != nil {
-			err = errors.Join(gone, lock.Close())
+			err = errors.Join(gone, free())
 		}
 	}
 	if errors.Is(err, fs.ErrNotExist) {
@@ -92,7 +92,7 @@ func (e *Engine) enterFork(dir string) (leave func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	return func() { _ = lock.Close() }, nil // nothing was written to it
+	return func() { _ = free() }, nil // nothing was written to the lock
 }
 
 // dropForked removes the files of a fork that is deleted.

@@ -72,14 +72,14 @@ func TestC04AForkHasFilesOfItsOwn(t *testing.T) {
 	if again := b.view(again); again.Info.Workspace != dir {
 		t.Errorf("a fork of the fork works in %s", again.Info.Workspace)
 	}
-	held := must(roles.ShareOwnCopy(filepath.Dir(dir)))(t) // as a run that works there does
+	leave := must(roles.ShareOwnCopy(filepath.Dir(dir)))(t) // as a run that works there does
 	if _, _, err := b.e.Delete(ctx, fork, engine.Burial{}); err != nil {
 		t.Fatal(err)
 	}
 	if count() != 1001 {
 		t.Error("files went while a run worked in them")
 	}
-	if err := held.Close(); err != nil {
+	if err := leave(); err != nil {
 		t.Fatal(err)
 	}
 	if err := roles.DropOwnCopy(b.e.Copies, fork, roles.ForkName); err != nil {

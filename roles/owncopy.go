@@ -52,22 +52,28 @@ func IsForkedFiles(root, dir string) bool {
 	return dir == ForkedFiles(root, protocol.RunID(run))
 }
 
-// ShareOwnCopy keeps the copy in a directory from being removed until the lock is closed, together with others.
-func ShareOwnCopy(dir string) (lock *os.File, err error) {
+// ShareOwnCopy keeps the copy in a directory from being removed until leave is called, together with others that share it.
+func ShareOwnCopy(dir string) (leave func() error, err error) {
 	for {
-		if lock, err = files.OpenFile(dir+".lock", os.O_RDWR, 0o600); err != nil {
+		lock, err := files.OpenFile(dir+".lock", os.O_RDWR, 0o600)
+		if err != nil {
 			return nil, err
 		}
 		if err = files.WaitLock(lock, true); err != nil {
 			return nil, errors.Join(err, lock.Close())
 		}
-		if files.Named(lock) {
-			now := time.Now()
-			return lock, os.Chtimes(lock.Name(), now, now)
+		leave := func() error { return files.FreeLock(lock) }
+		if !files.Named(lock) { // it was removed meanwhile
+			if err := leave(); err != nil {
+				return nil, err
+			}
+			continue
 		}
-		if err = files.FreeLock(lock); err != nil { // it was removed meanwhile
-			return nil, err
+		now := time.Now()
+		if err := os.Chtimes(lock.Name(), now, now); err != nil {
+			return nil, errors.Join(err, leave())
 		}
+		return leave, nil
 	}
 }
 
