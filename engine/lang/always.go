@@ -135,13 +135,21 @@ var verdictType = func() *typ {
 		"status": {kind: tString, enum: []any{"done", "failed", "cancelled"}}, "code": stringT, "message": stringT, "outputs": openT})})
 }
 
+// run is the type of run, where closing is set.
+func (s *scopeType) run() *typ {
+	if s.ended {
+		return endedType()
+	}
+	return verdictType()
+}
+
 // verdict checks a reference to the run.
 func (x *exprCheck) verdict(ls []lint.Step) {
 	if !x.s.closing {
 		x.fail("WF020", ls[0].At, "only roles under always see run.verdict", "how a run ends is not known before", nil)
 		return
 	}
-	t := verdictType()
+	t := x.s.run()
 	x.env[runRoot] = t.expr()
 	x.walk(t, ls, 1, runRoot)
 }

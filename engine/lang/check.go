@@ -57,7 +57,7 @@ func (l *loader) checkKind(n *yaml.Node, s *shape, path string, k yaml.Kind) boo
 	if n.Kind == k {
 		return true
 	}
-	l.wrong(n, fmt.Sprintf("%s wants %s, got %s", path, s.want(), n.Describe()), helpOn(path))
+	l.wrong(n, fmt.Sprintf("%s wants %s, got %s", path, s.want(), n.Describe()), l.helpOn(path))
 	return false
 }
 
@@ -68,7 +68,7 @@ func (l *loader) checkObject(n *yaml.Node, s *shape, path string) {
 	for _, p := range n.Pairs {
 		k, ok := s.key(p.Key.Value)
 		if !ok {
-			if path == topPath && strings.HasPrefix(p.Key.Value, "x-") {
+			if isTop(path) && strings.HasPrefix(p.Key.Value, "x-") {
 				continue // a place for anchors
 			}
 			l.unknownKey(p.Key, s, path)
@@ -138,8 +138,12 @@ func example(k *key) string {
 }
 
 func (l *loader) unknownKey(key *yaml.Node, s *shape, path string) {
+	hint := ""
+	if !l.suite {
+		hint = advice(key.Value, s)
+	}
 	d := Diagnostic{Code: "WF001", Message: fmt.Sprintf("unknown key %q in %s", key.Value, path),
-		Hint: cmp.Or(advice(key.Value, s), "known here: "+strings.Join(s.names(), ", "))}
+		Hint: cmp.Or(hint, "known here: "+strings.Join(s.names(), ", "))}
 	d.suggest(key.Value, s.names())
 	l.report(key, d)
 }
@@ -184,7 +188,7 @@ func (l *loader) checkOneOf(n *yaml.Node, s *shape, path string) {
 	if len(fitting) == 1 {
 		l.check(n, fitting[0], path)
 	} else if !slices.ContainsFunc(fitting, func(a *shape) bool { return scalarFits(n, a) }) {
-		l.wrong(n, fmt.Sprintf("%s wants %s, got %s", path, s.want(), n.Describe()), helpOn(path))
+		l.wrong(n, fmt.Sprintf("%s wants %s, got %s", path, s.want(), n.Describe()), l.helpOn(path))
 	}
 }
 
@@ -276,11 +280,22 @@ func (l *loader) checkInt(n *yaml.Node, s *shape, path string) {
 	}
 }
 
+// helpOn is where the page of the language tells what can stand at a place.
+func (l *loader) helpOn(path string) string {
+	if l.suite {
+		return ""
+	}
+	return helpOn(path)
+}
+
 // topPath names the whole file in messages.
 const topPath = "the workflow"
 
+// isTop reports whether a path names a whole file: a workflow, or a suite.
+func isTop(path string) bool { return path == topPath || path == suitePath }
+
 func join(path, name string) string {
-	if path == topPath {
+	if isTop(path) {
 		return name
 	}
 	return path + "." + name

@@ -223,6 +223,12 @@ func (x *exprCheck) chain(n ast.Node) {
 		x.env["output"] = x.s.output.expr()
 		x.walk(x.s.output, ls, 1, "output")
 	case "outputs":
+		if x.s.ended {
+			t := objectType(x.s.outputs)
+			x.env["outputs"] = t.expr()
+			x.walk(t, ls, 1, "outputs")
+			return
+		}
 		x.outputs(ls)
 	case "steps":
 		x.steps(ls)
@@ -313,7 +319,7 @@ func (s *scopeType) resolve(path []string, c *checker) *typ {
 		}
 	case runRoot:
 		if s.closing {
-			t = verdictType()
+			t = s.run()
 		}
 	case "outputs":
 		if len(rest) > 0 {

@@ -63,6 +63,8 @@ type loader struct {
 	ds    []Diagnostic
 	bad   map[*yaml.Node]bool // reported; not to be looked into
 
+	suite bool // the file is a suite of cases
+
 	warned map[*yaml.Node]bool // of its model
 	maybe  []string            // inputs that are read though they may be missing
 

@@ -150,6 +150,7 @@ type scopeType struct {
 	group   bool // of these, in the name of a group
 	event   bool // and nothing else
 	closing bool // run.verdict, and the steps of the whole graph
+	ended   bool // outputs are those of a run that has ended, and run is that run: what a case of a suite expects
 }
 
 // types checks every expression of the file (WF010, WF020–WF024, WF040, WF042).

@@ -16,6 +16,9 @@ import (
 // unset notes the inputs that the expression reads without saying what stands for a missing one:
 // by ??, by ?., or by comparing it.
 func (x *exprCheck) unset() {
+	if x.s.ended {
+		return // what a case expects is read beside the inputs that it gives
+	}
 	guarded := map[string]bool{}
 	guard := func(n ast.Node) {
 		if c, ok := n.(*ast.ChainNode); ok {
