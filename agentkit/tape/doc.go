@@ -5,7 +5,8 @@
 //
 // A call is found by the digest of its request: messages, tools and params, whichever model answered
 // then. A request that was never recorded is a loud miss, with the first message that differs
-// from the nearest recorded request.
+// from the nearest recorded request. A Play (of wf eval) takes what was recorded in its place instead, and
+// counts those requests.
 //
 // # The file
 //

@@ -31,7 +31,8 @@ type line struct {
 	Visit   int               `json:"visit"`
 	Item    *int              `json:"item,omitempty"`
 	Call    int               `json:"call"`
-	Request []json.RawMessage `json:"request"` // tools and params, then one message each
+	Kind    string            `json:"kind,omitempty"` // summary, goal or reflection; "" is a turn of the agent
+	Request []json.RawMessage `json:"request"`        // tools and params, then one message each
 	Reply   *model.Reply      `json:"reply,omitempty"`
 	Failure *failure          `json:"failure,omitempty"`
 }

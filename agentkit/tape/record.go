@@ -57,7 +57,7 @@ func (m *recorded) GenerateContent(ctx context.Context, messages []llms.MessageC
 	if ctx.Err() != nil {
 		return res, failed
 	}
-	l := line{V: version, Key: keyOf(lines), Model: m.name, Role: request.Role, Visit: request.Visit, Item: request.Item, Call: request.Call, Request: lines}
+	l := line{V: version, Key: keyOf(lines), Model: m.name, Role: request.Role, Visit: request.Visit, Item: request.Item, Call: request.Call, Kind: kindName(request), Request: lines}
 	if failed != nil {
 		e := model.AsError(m.name, failed)
 		l.Failure = &failure{e.Class, e.Status, e.RetryAfter.Milliseconds(), clean(e.Error())}

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"sync"
 	"time"
 
 	"github.com/tmc/langchaingo/llms"
@@ -21,12 +20,12 @@ const Prefix = "tape/"
 
 // Model implements llms.Model. It is safe for concurrent use.
 type Model struct {
-	name  string
-	lines []line
-	byKey map[string][]int
+	name   string
+	lines  []line
+	byKey  map[string][]int
+	byRole map[string][]int
 
-	mu   sync.Mutex
-	used map[int]bool
+	own Play // of calls whose context has none
 }
 
 // mostTape bounds a recording, in bytes: a workflow names the file.
@@ -35,35 +34,37 @@ const mostTape = 1 << 30
 // Open reads a recording; name is the model's, for messages. A missing or damaged file is a
 // *model.Error of class unavailable, since nothing was asked yet.
 func Open(name, path string) (*Model, error) {
-	unavailable := func(err error) error {
-		return &model.Error{Class: model.Unavailable, Message: fmt.Sprintf("model %s: %v", name, err), Err: err}
-	}
 	f, err := files.OpenNamed(path)
 	if err != nil {
-		return nil, unavailable(err)
+		return nil, &model.Error{Class: model.Unavailable, Message: fmt.Sprintf("model %s: %v", name, err), Err: err}
 	}
 	defer f.Close()
 	if info, err := f.Stat(); err != nil || info.Size() > mostTape {
-		return nil, unavailable(errors.Join(err, fmt.Errorf("%s has more than %d bytes", path, mostTape)))
+		err = errors.Join(err, fmt.Errorf("%s has more than %d bytes", path, mostTape))
+		return nil, &model.Error{Class: model.Unavailable, Message: fmt.Sprintf("model %s: %v", name, err), Err: err}
 	}
-	m := &Model{name: name, byKey: map[string][]int{}, used: map[int]bool{}}
+	return Read(name, f)
+}
+
+func (m *Model) read(f io.Reader) error {
 	lines := bufio.NewReader(f)
 	for n := 1; ; n++ {
 		text, err := lines.ReadBytes('\n')
 		if errors.Is(err, io.EOF) {
-			return m, nil // a last line without its end was cut off while it was written
+			return nil // a last line without its end was cut off while it was written
 		}
 		if err != nil {
-			return nil, unavailable(fmt.Errorf("read %s: %w", path, err))
+			return fmt.Errorf("line %d: %w", n, err)
 		}
 		var l line
 		if err := json.Unmarshal(text, &l); err != nil {
-			return nil, unavailable(fmt.Errorf("%s, line %d: %w", path, n, err))
+			return fmt.Errorf("line %d: %w", n, err)
 		}
 		if l.V != version || l.Reply == nil && l.Failure == nil {
-			return nil, unavailable(fmt.Errorf("%s, line %d: no call of version %d", path, n, version))
+			return fmt.Errorf("line %d: no call of version %d", n, version)
 		}
 		m.byKey[l.Key] = append(m.byKey[l.Key], len(m.lines))
+		m.byRole[l.Role] = append(m.byRole[l.Role], len(m.lines))
 		m.lines = append(m.lines, l)
 	}
 }
@@ -75,7 +76,7 @@ func (m *Model) Call(ctx context.Context, prompt string, options ...llms.CallOpt
 
 // GenerateContent gives the recorded answer, or the recorded failure, of exactly this request.
 // A request that was not recorded is a *model.Error of class unavailable that shows where it
-// differs.
+// differs, unless the Play of the context takes what was recorded in its place.
 func (m *Model) GenerateContent(ctx context.Context, messages []llms.MessageContent, options ...llms.CallOption) (*llms.ContentResponse, error) {
 	opts := model.OptionsOf(options)
 	request, _ := model.RequestFrom(ctx)
@@ -83,7 +84,7 @@ func (m *Model) GenerateContent(ctx context.Context, messages []llms.MessageCont
 	if err != nil {
 		return nil, &model.Error{Class: model.Invalid, Message: fmt.Sprintf("model %s: %v", m.name, err), Err: err}
 	}
-	l := m.find(keyOf(lines), request)
+	l := m.playOf(ctx).answer(m, lines, request)
 	if l == nil {
 		return nil, &model.Error{Class: model.Unavailable, Message: fmt.Sprintf("model %s: %s", m.name, m.miss(lines, request))}
 	}
@@ -94,32 +95,4 @@ func (m *Model) GenerateContent(ctx context.Context, messages []llms.MessageCont
 		return nil, err
 	}
 	return l.Reply.Say(ctx, opts)
-}
-
-// find takes the call of that request: the one at the same place of a visit, so that a process
-// that resumes gets the right one, else the first that was not used.
-func (m *Model) find(key string, r model.Request) *line {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	at := -1
-	for _, i := range m.byKey[key] {
-		l := &m.lines[i]
-		switch {
-		case m.used[i]:
-			continue
-		case l.at(r):
-			m.used[i] = true
-			return l
-		case at < 0:
-			at = i
-		}
-	}
-	if at < 0 { // all were used: the newest answer holds
-		if all := m.byKey[key]; len(all) > 0 {
-			return &m.lines[all[len(all)-1]]
-		}
-		return nil
-	}
-	m.used[at] = true
-	return &m.lines[at]
 }
