@@ -66,12 +66,17 @@ type openModels struct {
 	mu       sync.Mutex
 	byName   map[[2]string]llms.Model // name, directory
 	recorder *tape.Recorder           // of --record, or nil
+	lent     map[string]llms.Model    // by name, of others
+	tapped   bool                     // recorded by what their contexts name
 }
 
 // OpenModel opens a model for an agent, once.
 func (u *Setup) OpenModel(name, dir string) (llms.Model, error) {
 	u.opened.mu.Lock()
 	defer u.opened.mu.Unlock()
+	if m := u.opened.lent[name]; m != nil {
+		return m, nil
+	}
 	key := [2]string{name, dir}
 	if m := u.opened.byName[key]; m != nil {
 		return m, nil
@@ -86,6 +91,9 @@ func (u *Setup) OpenModel(name, dir string) (llms.Model, error) {
 	}
 	if u.opened.recorder != nil {
 		m = u.opened.recorder.Wrap(name, m)
+	}
+	if u.opened.tapped {
+		m = tape.Tap(name, m)
 	}
 	if u.opened.byName == nil {
 		u.opened.byName = map[[2]string]llms.Model{}

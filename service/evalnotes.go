@@ -1,0 +1,249 @@
+package service
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"wf/api"
+	"wf/engine"
+	"wf/engine/lang"
+	"wf/files"
+	"wf/protocol"
+	"wf/protocol/tree"
+	"wf/roles/workspace"
+	"wf/service/compose"
+)
+
+// evalNotes are what an evaluation keeps between calls, in a directory of the user's cache that is named by suite and store:
+//
+//	lock         held by the process that evaluates
+//	id           of the evaluation, and the digest of what its runs follow from
+//	runs.jsonl   the runs that were judged
+//	work/I-K-A   workspaces: of runs that are not over, and of those that did not pass
+type evalNotes struct {
+	dir, id string
+	lock    *os.File
+
+	mu    sync.Mutex
+	known map[string]api.EvalRun
+}
+
+// evalNote is a line of runs.jsonl.
+type evalNote struct {
+	Name string      `json:"name"`
+	Run  api.EvalRun `json:"run"`
+}
+
+// openNotes opens the notes of the suite: those of the last call to go on, else new ones.
+func (e *Evaluator) openNotes(def protocol.Link) (_ *evalNotes, err error) {
+	cache, err := compose.UserDir("XDG_CACHE_HOME", ".cache")
+	if err != nil {
+		return nil, err
+	}
+	if rel, err := filepath.Rel(e.Dir, files.Real(cache)); err == nil && filepath.IsLocal(rel) {
+		return nil, protocol.ErrUsage.With("move the suite into a directory of its own, or name another place for copies with XDG_CACHE_HOME",
+			"each run works in a copy of the files of its case, and the place for copies lies in the directory of the suite, %s: %s", e.Dir, cache)
+	}
+	sum := sha256.Sum256([]byte(e.Store.Dir() + "\x00" + filepath.Join(e.Dir, filepath.Base(e.File))))
+	n := &evalNotes{dir: filepath.Join(cache, "eval", hex.EncodeToString(sum[:10])), known: map[string]api.EvalRun{}}
+	if err := os.MkdirAll(filepath.Join(n.dir, "work"), 0o700); err != nil {
+		return nil, err
+	}
+	if n.lock, err = files.OpenFile(n.file("lock"), os.O_RDWR|os.O_CREATE, 0o600); err != nil {
+		return nil, err
+	}
+	free, err := files.TryLock(n.lock, false)
+	if err != nil || !free {
+		n.lock.Close()
+		if err == nil {
+			err = protocol.ErrBusy.With("wait for it, or end it", "another process evaluates %s with this store", e.File)
+		}
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, files.FreeLock(n.lock))
+		}
+	}()
+	of, err := e.digest(def)
+	if err != nil {
+		return nil, err
+	}
+	if !e.GoesOn {
+		return n, n.begin(of)
+	}
+	return n, n.goOn(of, e.File)
+}
+
+// digest is of what the runs of an evaluation follow from.
+func (e *Evaluator) digest(def protocol.Link) (string, error) {
+	b, err := json.Marshal(struct {
+		Suite, Definition string
+		Models            map[string][]string
+		Live, Record      bool
+		Sandbox           string
+		Context           protocol.ContextMode
+	}{string(e.Source), def.String(), e.Models, e.Live, e.Record, e.Sandbox, e.Launch.Context})
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:]), err
+}
+
+// begin forgets the evaluation of before.
+func (n *evalNotes) begin(of string) error {
+	n.id = rand.Text()
+	return errors.Join(remove(n.file("id")), remove(n.file("runs.jsonl")), workspace.RemoveAll(n.file("work")), os.Mkdir(n.file("work"), 0o700),
+		files.Replace(n.file("id"), []byte(n.id+" "+of)))
+}
+
+// goOn reads what was noted. A line that a killed process left unfinished says nothing.
+func (n *evalNotes) goOn(of, suite string) error {
+	text, err := files.Read(n.file("id"), 1000)
+	if errors.Is(err, fs.ErrNotExist) {
+		return protocol.ErrUsage.With("leave --continue out", "there is no evaluation of %s with this store to go on with", suite)
+	}
+	if err != nil {
+		return err
+	}
+	id, was, _ := bytes.Cut(text, []byte(" "))
+	if string(was) != of {
+		return protocol.ErrUsage.With("leave --continue out to begin anew, or put back what changed", "the suite, its workflow, or what was asked for is another than in the evaluation of %s to go on with", suite)
+	}
+	n.id = string(id)
+	if text, err = files.Read(n.file("runs.jsonl"), notesMax); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for line := range bytes.Lines(text) {
+		var x evalNote
+		if json.Unmarshal(line, &x) == nil && x.Name != "" && x.Run.Verdict != api.EvalError {
+			n.known[x.Name] = x.Run
+		}
+	}
+	return nil
+}
+
+func (n *evalNotes) file(name string) string { return filepath.Join(n.dir, name) }
+
+func (n *evalNotes) find(name string) (api.EvalRun, bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	r, ok := n.known[name]
+	return r, ok
+}
+
+// add notes a run that was judged.
+func (n *evalNotes) add(name string, r api.EvalRun) error {
+	line, err := json.Marshal(evalNote{name, r})
+	if err != nil {
+		return err
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	f, err := files.OpenFile(n.file("runs.jsonl"), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(append(append([]byte("\n"), line...), '\n')) // begins on a line of its own, also behind an unfinished one
+	return errors.Join(err, f.Close())
+}
+
+func (n *evalNotes) close() error { return files.FreeLock(n.lock) }
+
+// place finds or makes the workspace of a run. A run that is known and whose copy is gone is not gone on with, nor is one that
+// a tape answers, whose answers are counted from the beginning: another one takes its place.
+func (x *evaluation) place(ctx context.Context, j job) (dir, request string, err error) {
+	for attempt := 0; ; attempt++ {
+		name := fmt.Sprintf("%s-%d", j.name, attempt)
+		dir, request = x.notes.file(filepath.Join("work", name)), "eval/"+x.notes.id+"/"+name
+		_, _, err := x.Store.Tip(ctx, engine.RequestRun(request))
+		begun := err == nil
+		switch {
+		case errors.Is(err, protocol.ErrRunDeleted), begun && x.taped(j.c), begun && x.Record:
+			continue
+		case err != nil && !errors.Is(err, protocol.ErrUnknownRun):
+			return "", "", err
+		case begun && files.Exists(dir):
+			return dir, request, nil
+		case begun:
+			continue
+		}
+		return dir, request, x.lay(ctx, j.c, dir)
+	}
+}
+
+// lay makes the workspace of a run, which appears when it is whole.
+func (x *evaluation) lay(ctx context.Context, c *lang.SuiteCase, dir string) error {
+	part := dir + ".part"
+	if err := errors.Join(workspace.RemoveAll(part), workspace.RemoveAll(dir)); err != nil {
+		return err
+	}
+	if err := os.Mkdir(part, 0o700); err != nil {
+		return err
+	}
+	err := x.copyFiles(ctx, c, part)
+	if err == nil {
+		err = os.Rename(part, dir)
+	}
+	if err != nil {
+		return errors.Join(err, workspace.RemoveAll(part))
+	}
+	return nil
+}
+
+// copyFiles copies the files of a case. Links that lead out of the directory of the suite, or of the copy, are refused.
+func (x *evaluation) copyFiles(ctx context.Context, c *lang.SuiteCase, to string) error {
+	if c.Files == "" {
+		return nil
+	}
+	refused := func(hint, format string, args ...any) error {
+		return protocol.ErrUsage.With(hint, "the files of case %q, %s: %s", c.Name, c.Files, fmt.Sprintf(format, args...))
+	}
+	from := files.Real(filepath.Join(x.Dir, filepath.FromSlash(c.Files)))
+	if rel, err := filepath.Rel(x.Dir, from); err != nil || !filepath.IsLocal(rel) {
+		return refused("copy them into the directory of the suite", "a link leads out of the directory of the suite")
+	}
+	if info, err := os.Stat(from); err != nil || !info.IsDir() {
+		return refused("name a directory beside the suite", "there is no such directory")
+	}
+	all, err := tree.NewGlobs([]string{"**"})
+	if err != nil {
+		return err
+	}
+	_, err = workspace.Copy(ctx, from, to, workspace.Copying{Choose: all.Top(), Max: bisectMaxSize, MaxFiles: bisectMaxFiles, Inward: true})
+	if limit, ok := errors.AsType[*workspace.CopyError](err); ok {
+		return refused("name a smaller directory", "%s", limit)
+	}
+	if err != nil {
+		return err
+	}
+	return inward(to, func(link string) error {
+		return refused("copy what it leads to into its place", "the link %s leads out of them", link)
+	})
+}
+
+// inward refuses a link of a directory that leads out of it.
+func inward(dir string, refused func(link string) error) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	return fs.WalkDir(root.FS(), ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.Type()&fs.ModeSymlink == 0 {
+			return err
+		}
+		if _, err := root.Stat(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return refused(path)
+		}
+		return nil
+	})
+}
