@@ -195,6 +195,7 @@ var commands = []struct {
 	{"look", newExplain},
 	{"look", newBisect},
 	{"look", newSweep},
+	{"look", newEval},
 	{"look", newTUI},
 	{"look", newCost},
 	{"look", newCache},

@@ -43,9 +43,9 @@ type SuiteCase struct {
 
 // SuiteAnswer is an answer to the question of one visit.
 type SuiteAnswer struct {
-	Choice, Text string
-	Either       string // a choice where the question has some, else a text
-	Fields       protocol.JSON
+	Choice string
+	Text   string // without a Choice, the choice where the question has some
+	Fields protocol.JSON
 }
 
 // ReadSuite reads a suite. It reports everything that is wrong, in order of place; the Suite is nil if and only if one of
@@ -276,7 +276,7 @@ func (l *suiteLoader) answers(n *yaml.Node) map[string][]SuiteAnswer {
 
 func (l *suiteLoader) answer(n *yaml.Node) (a SuiteAnswer) {
 	if n.Kind == yaml.Scalar {
-		return SuiteAnswer{Either: l.str(n)}
+		return SuiteAnswer{Text: l.str(n)}
 	}
 	a.Choice, a.Text = l.str(n.Get("choice")), l.str(n.Get("text"))
 	if f := n.Get("fields"); l.good(f) {
