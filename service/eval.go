@@ -273,7 +273,10 @@ func (x *evaluation) decide(c *api.EvalCase) {
 	for i := range c.Runs {
 		r := &c.Runs[i]
 		c.Tokens += r.Tokens
-		if c.CostUSD = added(c.CostUSD, r.CostUSD); r.Tape != nil {
+		if r.Run != "" { // else nothing ran
+			c.CostUSD = added(c.CostUSD, r.CostUSD)
+		}
+		if r.Tape != nil {
 			chance = false
 			c.Tape = mergedTape(c.Tape, r.Tape)
 		}

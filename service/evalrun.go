@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -65,12 +66,12 @@ func (x *evaluation) run(ctx context.Context, j job) (r api.EvalRun, err error) 
 		defer rec.drop()
 		ctx = tape.Recording(ctx, rec.Recorder)
 	}
-	run, _, err := x.Begin(ctx, l)
+	run, fresh, err := x.Begin(ctx, l)
 	if err != nil {
 		return r, err
 	}
 	r.Run = run
-	v, cut, err := x.drive(ctx, j, run)
+	v, cut, err := x.drive(ctx, j, run, fresh)
 	if err == nil && v == nil {
 		v, err = x.Engine.View(context.WithoutCancel(ctx), run)
 	}
@@ -143,23 +144,27 @@ func tokensOf(v *api.Run) (sum int64) {
 	return sum
 }
 
-// drive drives a run until it has ended, and answers what it asks. cut is set where a limit of the evaluation stopped it.
-func (x *evaluation) drive(ctx context.Context, j job, run protocol.RunID) (v *api.Run, cut bool, err error) {
+// drive drives a run until it has ended, and answers what it asks. cut is set where a limit of the evaluation stopped it. One
+// that is not fresh goes on also where an error suspended it: that may have been put right.
+func (x *evaluation) drive(ctx context.Context, j job, run protocol.RunID, fresh bool) (v *api.Run, cut bool, err error) {
 	if v, err = x.Engine.View(ctx, run); err != nil {
 		return nil, false, err
 	}
-	for goesOn(v) {
+	if !fresh {
+		x.purse.spend(v.CostUSD)
+	}
+	for again := !fresh; goesOn(v) || again && !v.Status.Final(); again = false {
 		if v.Status == protocol.Waiting {
 			if err := x.answer(ctx, j, v); err != nil {
 				return v, false, err
 			}
 		}
-		limits, reserved, err := x.limits(ctx, j.c, v)
+		b, err := x.bounds(ctx, j.c, v)
 		if err != nil {
 			return v, errors.Is(err, ErrEvalLimit), notLimit(err)
 		}
 		before := micros(v.CostUSD)
-		err = x.Keeper.Resume(ctx, run, protocol.Running, engine.DriveOptions{By: compose.User(), Limits: limits})
+		err = x.Keeper.Resume(ctx, run, protocol.Running, engine.DriveOptions{By: compose.User(), Limits: b.limits})
 		if err == nil {
 			err = x.Follow(ctx, run)
 		}
@@ -167,27 +172,23 @@ func (x *evaluation) drive(ctx context.Context, j job, run protocol.RunID) (v *a
 		if now != nil {
 			v = now
 		}
-		if reserved > 0 {
-			x.purse.settle(reserved, micros(v.CostUSD)-before)
+		if b.reserved > 0 {
+			x.purse.settle(b.reserved, micros(v.CostUSD)-before)
 		}
 		if err = errors.Join(err, failed); err != nil {
 			return v, false, err
 		}
-		if reserved > 0 && v.CostUSD == nil {
+		switch {
+		case b.reserved > 0 && v.CostUSD == nil && x.tokens(j.c) == 0:
 			return v, false, protocol.ErrPrice.With("set the price of its models (wf cost "+string(run)+" names them), or bound the tokens of each run: --max-tokens", "the cost limit cannot hold: the cost of run %s is not known", run)
-		}
-		if v.Status == protocol.Suspended && v.Suspended == protocol.ByLimit {
-			switch x.whose(j.c, v) {
-			case ownLimits:
-				return v, false, nil
-			case evalLimits:
-				return v, true, nil
-			}
-			continue // its share of the money is used up: it goes on with what is left
-		}
-		if v.Status != protocol.Waiting {
+		case v.Status == protocol.Waiting:
+		case v.Status != protocol.Suspended || v.Suspended != protocol.ByLimit:
 			return v, false, nil
-		}
+		case b.tokens > 0 && tokensOf(v) >= b.tokens:
+			return v, true, nil
+		case b.cost == 0 || micros(v.CostUSD) < b.cost:
+			return v, false, nil // a limit of its workflow
+		} // else its share of the money is used up: it goes on with what is left
 	}
 	return v, false, nil
 }
@@ -200,50 +201,48 @@ func notLimit(err error) error {
 	return err
 }
 
-// Whose limit stopped a run.
-const (
-	ownLimits  = iota // of its workflow
-	evalLimits        // of the evaluation: its tokens
-	moneyLimit        // of the evaluation: its share of the money
-)
-
-func (x *evaluation) whose(c *lang.SuiteCase, v *api.Run) int {
-	own := x.Definition.Program.Workflow.Limits
-	if n := x.tokens(c); n > 0 && tokensOf(v) >= n && (own.Tokens == 0 || n < own.Tokens) {
-		return evalLimits
-	}
-	if x.Cost > 0 && !x.taped(c) && (own.Cost == 0 || micros(v.CostUSD) < own.Cost) && v.CostUSD != nil && strings.Contains(strings.ToLower(v.Reason), "cost") {
-		return moneyLimit
-	}
-	return ownLimits
+// bounds are the limits that the evaluation sets for a run, beside those of its workflow.
+type bounds struct {
+	limits   []protocol.LimitChanged
+	tokens   int64 // 0 where it sets none
+	cost     int64 // in micro-dollars, likewise
+	reserved int64 // of the money
 }
 
-// limits are the limits of a run by its case and the evaluation, and what it has reserved of the money.
-func (x *evaluation) limits(ctx context.Context, c *lang.SuiteCase, v *api.Run) (all []protocol.LimitChanged, reserved int64, err error) {
+// bounds reserves what a run may cost from here on.
+func (x *evaluation) bounds(ctx context.Context, c *lang.SuiteCase, v *api.Run) (b bounds, err error) {
+	own := x.Definition.Program.Workflow.Limits
 	tokens := x.tokens(c)
-	if own := x.Definition.Program.Workflow.Limits.Tokens; tokens > 0 && tokens != own {
-		all = append(all, protocol.LimitChanged{Limit: "tokens", Max: tokens, By: compose.User()})
+	if tokens > 0 && tokens != own.Tokens {
+		b.tokens = tokens
+		b.limits = append(b.limits, protocol.LimitChanged{Limit: "tokens", Max: tokens, By: compose.User()})
 	}
-	if x.Cost == 0 || x.taped(c) || !x.live {
-		return all, 0, nil
+	if x.Cost == 0 || x.taped(c) || x.most == 0 { // without a price the tokens alone are bounded
+		return b, nil
 	}
-	spent, own := micros(v.CostUSD), x.Definition.Program.Workflow.Limits.Cost
-	var want int64
-	if own > 0 {
-		want = max(own-spent, 1)
+	spent := micros(v.CostUSD)
+	want := float64(mostOfALimit)
+	if own.Cost > 0 {
+		want = float64(max(own.Cost-spent, 1))
 	}
 	if tokens > 0 && x.most > 0 {
-		if most := (tokens-min(tokens, tokensOf(v)))/1_000_000*x.most + (tokens%1_000_000)*x.most/1_000_000 + 1; want == 0 || most < want {
-			want = most
-		}
+		want = min(want, math.Ceil(float64(max(tokens-tokensOf(v), 1))*float64(x.most)/1e6))
 	}
-	if reserved, err = x.purse.reserve(ctx, want); err != nil {
-		return nil, 0, err
+	if want >= mostOfALimit {
+		want = 0
 	}
-	if reserved == 0 {
-		return nil, 0, ErrEvalLimit
+	if b.reserved, err = x.purse.reserve(ctx, int64(want)); err != nil {
+		return b, err
 	}
-	return append(all, protocol.LimitChanged{Limit: "cost_usd", Max: min(spent+reserved, mostOfALimit), By: compose.User()}), reserved, nil
+	if b.reserved == 0 {
+		return b, ErrEvalLimit
+	}
+	limit := min(spent+b.reserved, mostOfALimit)
+	if own.Cost == 0 || limit < own.Cost {
+		b.cost = limit
+		b.limits = append(b.limits, protocol.LimitChanged{Limit: "cost_usd", Max: limit, By: compose.User()})
+	}
+	return b, nil
 }
 
 // answer answers the questions that a run waits for.

@@ -290,7 +290,11 @@ func (f *evalFlags) into(e *service.Evaluator) error {
 			seen[path.Clean(c.Tape)] = c.Name
 		}
 	}
-	e.Launch = engine.Launch{Tags: []string{"eval"}, CreatedBy: compose.User(), Place: e.Dir, Context: protocol.ContextMode(f.context), AllowSecretInputs: f.secretsOK}
+	here, err := os.Getwd()
+	if err != nil {
+		return fmt.Errorf("find the directory: %w", err)
+	}
+	e.Launch = engine.Launch{Tags: []string{"eval"}, CreatedBy: compose.User(), Place: here, Context: protocol.ContextMode(f.context), AllowSecretInputs: f.secretsOK}
 	return nil
 }
 

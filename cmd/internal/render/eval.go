@@ -126,7 +126,11 @@ func (p *Printer) evalLine(c *api.EvalCase, wide int) string {
 	if tape := evalTape(c.Tape); tape != "" {
 		text += "  " + tape
 	}
-	if c.Verdict != api.EvalPassed {
+	switch c.Verdict {
+	case api.EvalPassed:
+	case api.EvalOpen:
+		text += "  not over"
+	default:
 		text += "  " + OneLine(c.Why, 160)
 	}
 	return strings.TrimRight(text, " ")
