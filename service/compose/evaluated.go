@@ -65,13 +65,18 @@ func (u *Setup) PurseOf(p *lang.Program, models map[string][]string) (x Purse, e
 			continue // told where the run begins
 		}
 		for _, m := range r.Models {
-			if seen[m] || scripted(m) {
+			if seen[m] {
 				continue
 			}
-			seen[m], x.Live = true, true
+			seen[m] = true
 			price, ok := table.Of(m)
+			if !scripted(m) {
+				x.Live = true
+				if !ok {
+					x.Unpriced = append(x.Unpriced, m)
+				}
+			}
 			if !ok {
-				x.Unpriced = append(x.Unpriced, m)
 				continue
 			}
 			x.Dearest = max(x.Dearest, price.Input, price.Output)
