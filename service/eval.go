@@ -30,18 +30,18 @@ type Evaluator struct {
 	Dir        string             // of the suite, absolute and without links: what its cases name lies there
 	Source     []byte             // of the suite
 
-	Chosen  []int               // places in Suite.Cases, in their order
-	Launch  engine.Launch       // of each run, but for what follows from its case
-	Models  map[string][]string // as Launch.Models, in place of those of the suite; nil leaves them
-	Live    bool                // models answer in place of tapes
-	Record  bool                // so, and what they answer becomes the tape of the case
-	Repeat  int                 // runs of each case; 0 is as it says
-	Side    int                 // runs at the same time, at least 1
-	Cost    int64               // of all runs, in micro-dollars; 0 is no bound
-	Tokens  int64               // of each run; 0 is as its case says
-	Sandbox string              // of checks: SandboxOff has them run as the user
-	Show    func(text string)   // is called with what checks write; nil is not
-	GoesOn  bool                // with what the last call for this suite left undone
+	Chosen  []int                   // places in Suite.Cases, in their order
+	Launch  engine.Launch           // of each run, but for what follows from its case
+	Models  map[string][]string     // as Launch.Models, in place of those of the suite; nil leaves them
+	Live    bool                    // models answer in place of tapes
+	Record  bool                    // so, and what they answer becomes the tape of the case
+	Repeat  int                     // runs of each case; 0 is as it says
+	Side    int                     // runs at the same time, at least 1
+	Cost    int64                   // of all runs, in micro-dollars; 0 is no bound
+	Tokens  int64                   // of each run; 0 is as its case says
+	Sandbox string                  // of checks: SandboxOff has them run as the user
+	Show    func(name, line string) // is called with each line that the check of a case writes; nil is not
+	GoesOn  bool                    // with what the last call for this suite left undone
 
 	// Begin begins a run. Follow drives it until it waits, is suspended or has ended.
 	Begin  func(context.Context, engine.Launch) (run protocol.RunID, fresh bool, err error)

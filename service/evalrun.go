@@ -28,6 +28,7 @@ import (
 const (
 	outputsKept = 64 << 10 // bytes of outputs; longer ones are left out
 	wrongKept   = 50       // lines
+	longLine    = 8 << 10  // bytes of a line of a check that are shown at once
 )
 
 // How the requests of a run were answered by a tape.
@@ -343,7 +344,31 @@ func (x *evaluation) judge(ctx context.Context, j job, v *api.Run, dir string, r
 // check runs the check of a case, confined unless the user said otherwise: the suite, and what a run left, may be written
 // by an agent.
 func (x *evaluation) check(ctx context.Context, c *lang.SuiteCase, v *api.Run, dir string) (code int, last string, err error) {
-	of := Check{Command: c.Check, Sandbox: protocol.SandboxOn, Show: x.Show}
+	of := Check{Command: c.Check, Sandbox: protocol.SandboxOn}
+	if x.Show != nil {
+		said := ""
+		tell := func(line string) {
+			x.mu.Lock()
+			defer x.mu.Unlock()
+			x.Show(c.Name, line)
+		}
+		of.Show = func(text string) {
+			said += text
+			for {
+				line, rest, whole := strings.Cut(said, "\n")
+				if !whole && len(said) < longLine {
+					return
+				}
+				tell(line)
+				said = rest
+			}
+		}
+		defer func() {
+			if said != "" {
+				tell(said)
+			}
+		}()
+	}
 	if x.Sandbox == protocol.SandboxOff {
 		of.Sandbox = protocol.SandboxOff
 	}

@@ -363,7 +363,7 @@ func (a *app) evaluate(ctx context.Context, p *target, e *service.Evaluator) (*a
 	}
 	e.Unfit, e.Fatal, e.Tell = unfit, func(err error) bool { return statusOf(err) == 5 }, table.Tell
 	if a.Verbose && !a.AsJSON() {
-		e.Show = func(text string) { fmt.Fprint(a.Err, render.Visible(text)) }
+		e.Show = table.Said
 	}
 	return e.Evaluate(ctx)
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -168,7 +169,7 @@ func (e *Expectation) Judge(r Ended) (wrong []string) {
 	if len(want) == 0 {
 		want = []string{string(protocol.Done)}
 	}
-	if !contains(want, r.Status) {
+	if !slices.Contains(want, r.Status) {
 		why := ""
 		if text, _ := r.Run["reason"].(string); text != "" {
 			why = ": " + CutText(text, shownOfValue)
@@ -188,15 +189,6 @@ func (e *Expectation) Judge(r Ended) (wrong []string) {
 		wrong = append(wrong, a.judge(v)...)
 	}
 	return wrong
-}
-
-func contains(list []string, s string) bool {
-	for _, x := range list {
-		if x == s {
-			return true
-		}
-	}
-	return false
 }
 
 func stepsOf(steps map[string]*Step) map[string]any {
@@ -227,8 +219,11 @@ func (a *assertion) judge(v any) (wrong []string) {
 		wrong = append(wrong, fmt.Sprintf("%s: want %s, got %s", a.text, CutText(string(a.equals), shownOfValue), CutText(string(text), shownOfValue)))
 	}
 	plain := string(text)
-	if s, ok := v.(string); ok {
-		plain = s
+	switch v := v.(type) {
+	case string:
+		plain = v
+	case nil: // as in a text of the language
+		plain = ""
 	}
 	for _, s := range a.contains {
 		if !strings.Contains(plain, s) {

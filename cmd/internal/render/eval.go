@@ -43,12 +43,29 @@ func (t *EvalTable) Tell(e *api.Eval, c *api.EvalCase, r *api.EvalRun) {
 	default:
 		t.begun[c.Name] = max(t.begun[c.Name]-1, 0)
 		if t.p.Verbose {
-			t.line(fmt.Sprintf("    %s  run %s  %s", Visible(c.Name), r.Run, r.Verdict))
+			t.line(fmt.Sprintf("    %s  run %s  %s", inLine(c.Name, nameMax), r.Run, r.Verdict))
 		} else {
 			t.line("")
 		}
 	}
 }
+
+// Said shows a line that the check of a case wrote.
+func (t *EvalTable) Said(name, line string) {
+	t.line("    " + inLine(name, 50) + " | " + inLine(line, 500))
+}
+
+// inLine is a text in one line. GitHub takes a line that begins with :: for a command.
+func inLine(s string, n int) string {
+	s = OneLine(s, n)
+	if strings.HasPrefix(strings.TrimSpace(s), "::") {
+		s = strings.Replace(s, "::", ": :", 1)
+	}
+	return s
+}
+
+// nameMax is how many letters of the name of a case are shown.
+const nameMax = 200
 
 // line writes a line above what is under way, or draws that alone.
 func (t *EvalTable) line(text string) {
@@ -78,7 +95,7 @@ func (t *EvalTable) below() string {
 	order := t.order[:0]
 	for _, name := range t.order {
 		if t.begun[name] > 0 {
-			names, order = append(names, Visible(name)), append(order, name)
+			names, order = append(names, inLine(name, nameMax)), append(order, name)
 		}
 	}
 	if t.order = order; len(names) == 0 {
@@ -104,13 +121,13 @@ func (p *Printer) evalCase(c *api.EvalCase) {
 		*api.EvalCase
 	}{api.EvalCaseSchema, c})
 	if err != nil {
-		p.Progress("error: case %s was not shown: %v", Visible(c.Name), err)
+		p.Progress("error: case %s was not shown: %v", inLine(c.Name, nameMax), err)
 	}
 }
 
 // evalLine is a case that is decided.
 func (p *Printer) evalLine(c *api.EvalCase, wide int) string {
-	text := p.Err.evalSign(c.Verdict) + " " + fmt.Sprintf("%-*s", wide, Visible(c.Name))
+	text := p.Err.evalSign(c.Verdict) + " " + fmt.Sprintf("%-*s", wide, inLine(c.Name, nameMax))
 	if len(c.Runs) > 1 || c.Verdict == api.EvalError && len(c.Runs) > 0 {
 		text += "  " + evalRate(c)
 	}
@@ -226,7 +243,7 @@ func (p *Printer) ShowEval(e *api.Eval) error {
 }
 
 func (p *Printer) showEvalCase(s *strings.Builder, c *api.EvalCase) {
-	fmt.Fprintf(s, "%s %s  %s", p.Out.evalSign(c.Verdict), p.Out.Bold(Visible(c.Name)), c.Verdict)
+	fmt.Fprintf(s, "%s %s  %s", p.Out.evalSign(c.Verdict), p.Out.Bold(inLine(c.Name, nameMax)), c.Verdict)
 	if len(c.Runs) > 1 {
 		s.WriteString("  " + evalRate(c))
 	}
@@ -244,11 +261,11 @@ func (p *Printer) showEvalCase(s *strings.Builder, c *api.EvalCase) {
 			break
 		}
 		if line != "" {
-			fmt.Fprintf(s, "    %s\n", OneLine(line, 300))
+			fmt.Fprintf(s, "    %s\n", inLine(line, 300))
 		}
 	}
 	if c.Hint != "" {
-		fmt.Fprintf(s, "    fix: %s\n", OneLine(c.Hint, 300))
+		fmt.Fprintf(s, "    fix: %s\n", inLine(c.Hint, 300))
 	}
 	s.WriteString("\n")
 }
@@ -258,16 +275,16 @@ func (p *Printer) showCompared(s *strings.Builder, e *api.Eval) {
 		return
 	}
 	if len(e.Regressions) == 0 {
-		fmt.Fprintf(s, "%s no regression against %s\n", p.Out.Green("✓"), Visible(e.Baseline))
+		fmt.Fprintf(s, "%s no regression against %s\n", p.Out.Green("✓"), inLine(e.Baseline, nameMax))
 	} else {
-		fmt.Fprintf(s, "%s %s against %s:\n", p.Out.Red("✗"), protocol.Plural(len(e.Regressions), "regression"), Visible(e.Baseline))
+		fmt.Fprintf(s, "%s %s against %s:\n", p.Out.Red("✗"), protocol.Plural(len(e.Regressions), "regression"), inLine(e.Baseline, nameMax))
 	}
 	for i, r := range e.Regressions {
 		if i == evalShown {
 			fmt.Fprintf(s, "  … and %d more\n", len(e.Regressions)-i)
 			break
 		}
-		fmt.Fprintf(s, "  %s  %s: %s → %s\n", p.Out.Bold(Visible(r.Case)), r.Kind, OneLine(r.Old, 100), OneLine(r.New, 100))
+		fmt.Fprintf(s, "  %s  %s: %s → %s\n", p.Out.Bold(inLine(r.Case, nameMax)), r.Kind, OneLine(r.Old, 100), OneLine(r.New, 100))
 	}
 	for i, r := range e.Changes {
 		if i == evalShown {
@@ -276,11 +293,11 @@ func (p *Printer) showCompared(s *strings.Builder, e *api.Eval) {
 		}
 		switch {
 		case r.Old == "":
-			fmt.Fprintf(s, "  %s is new: %s\n", Visible(r.Case), r.New)
+			fmt.Fprintf(s, "  %s is new: %s\n", inLine(r.Case, nameMax), r.New)
 		case r.New == "":
-			fmt.Fprintf(s, "  %s is missing: it %s\n", Visible(r.Case), r.Old)
+			fmt.Fprintf(s, "  %s is missing: it %s\n", inLine(r.Case, nameMax), r.Old)
 		default:
-			fmt.Fprintf(s, "  %s  %s differ: %s → %s\n", Visible(r.Case), r.Kind, OneLine(r.Old, 100), OneLine(r.New, 100))
+			fmt.Fprintf(s, "  %s  %s differ: %s → %s\n", inLine(r.Case, nameMax), r.Kind, OneLine(r.Old, 100), OneLine(r.New, 100))
 		}
 	}
 	s.WriteString("\n")
@@ -319,10 +336,10 @@ func (p *Printer) ShowCases(cases []api.EvalListed) error {
 	var s strings.Builder
 	wide := 0
 	for _, c := range cases {
-		wide = max(wide, len([]rune(Visible(c.Name))))
+		wide = max(wide, len([]rune(inLine(c.Name, nameMax))))
 	}
 	for _, c := range cases {
-		line := fmt.Sprintf("%-*s", min(wide, 50), Visible(c.Name))
+		line := fmt.Sprintf("%-*s", min(wide, 50), inLine(c.Name, nameMax))
 		if c.N > 1 {
 			line += fmt.Sprintf("  n %d, pass %g", c.N, c.Pass)
 		}
