@@ -46,7 +46,7 @@ type evalFlags struct {
 }
 
 func newEval(a *app) *cobra.Command {
-	f := evalFlags{increase: service.NoIncrease}
+	var f evalFlags
 	cmd := &cobra.Command{
 		Use:   "eval SUITE",
 		Short: "Run the cases of a suite, and fail on a regression",
@@ -68,7 +68,12 @@ where every case passed, or with a baseline where nothing got worse and every ne
   # another model, ten times each
   wf eval evals/suite.yaml --live --model openai/gpt-5 -n 10 --parallel 4 --max-cost 5`,
 		Args: takes(1, 1, "a suite"),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.eval(cmd.Context(), args[0], f) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if !cmd.Flags().Changed("max-cost-increase") {
+				f.increase = service.NoIncrease
+			}
+			return a.eval(cmd.Context(), args[0], f)
+		},
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&f.list, "list", false, "list the cases, and run none")
@@ -77,7 +82,7 @@ where every case passed, or with a baseline where nothing got worse and every ne
 	flags.StringArrayVar(&f.models, "model", nil, "model for every role, or role=model, in place of those of the suite; several are tried in order")
 	flags.StringVar(&f.baseline, "baseline", "", "compare with an earlier result (a file of -o json), or with a run")
 	flags.StringVar(&f.update, "update-baseline", "", "write the result to a file, for --baseline")
-	flags.Float64Var(&f.increase, "max-cost-increase", service.NoIncrease, "with a baseline: the cost and tokens of a run may grow by so many percent (default: by any)")
+	flags.Float64Var(&f.increase, "max-cost-increase", 0, "with a baseline: the cost and tokens of a run may grow by so many percent (default: by any)")
 	flags.StringVar(&f.junit, "junit", "", "write the result to a file as JUnit XML")
 	flags.IntVarP(&f.repeat, "repeat", "n", 0, "so many runs of each case (default: as the suite says)")
 	flags.IntVar(&f.parallel, "parallel", 0, "so many runs at the same time (default: as the suite says, else 1)")

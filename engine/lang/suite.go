@@ -82,6 +82,10 @@ func (l *suiteLoader) read(src []byte, load func(string) (*Program, error)) *Sui
 		return nil
 	}
 	l.root = root
+	if root.Get("roles") != nil && root.Get("cases") == nil {
+		l.wrong(root, "this is a workflow, not a suite", "write a suite beside it, with workflow: "+path.Base(l.o.File)+" and cases: …; wf run runs a workflow")
+		return nil
+	}
 	l.check(root, suiteGrammar(), suitePath)
 	if root.Kind != yaml.Mapping {
 		return nil
