@@ -100,16 +100,6 @@ type EvalRegression struct {
 	New  string `json:"new"`
 }
 
-// WithError is the run with an error that says nothing about its workflow.
-func (r EvalRun) WithError(err error) EvalRun {
-	flat := protocol.Flat(err)
-	if r.Run == "" {
-		r.CostUSD = new(0.0) // nothing ran
-	}
-	r.Verdict, r.Why, r.Code, r.Hint = EvalError, flat.Message, flat.Code, protocol.HintOf(err)
-	return r
-}
-
 // EvalListed is a case of a suite, as wf eval --list shows it.
 type EvalListed struct {
 	Name  string   `json:"name"`

@@ -12,6 +12,7 @@ import (
 	"wf/engine"
 	"wf/engine/lang"
 	"wf/protocol"
+	"wf/roles/workspace"
 	"wf/service/compose"
 )
 
@@ -85,6 +86,9 @@ func (e *Evaluator) Evaluate(ctx context.Context) (_ *api.Eval, err error) {
 	}
 	if x.notes, err = e.openNotes(def.Link); err != nil {
 		return nil, err
+	}
+	for _, r := range x.notes.before {
+		x.purse.spend(r.CostUSD)
 	}
 	x.tapes = &tapeShelf{x: x, open: map[string]*shelved{}, cases: map[string]int{}}
 	err = x.perform(ctx)
@@ -223,29 +227,40 @@ func (x *evaluation) perform(ctx context.Context) error {
 
 // job performs a run, and tells of it. Its error ends the evaluation.
 func (x *evaluation) job(ctx context.Context, j job) error {
-	r, known := x.notes.find(j.name)
-	var err error
-	if known {
+	if r, known := x.notes.find(j.name); known {
 		r.Remembered = true
-		x.purse.spend(r.CostUSD)
-	} else {
-		x.tell(j, api.EvalRun{Verdict: api.EvalOpen}, false)
-		r, err = x.run(ctx, j)
-		switch {
-		case ctx.Err() != nil:
-			err, r.Verdict = nil, api.EvalOpen // it goes on another time
-		case err != nil && x.Fatal(err):
-			return err
-		case err != nil:
-			r = r.WithError(err)
-			err = nil
-		}
-		if r.Verdict != api.EvalOpen && r.Verdict != api.EvalCut {
-			err = x.notes.add(j.name, r)
-		}
+		x.tell(j, r, true)
+		return nil
+	}
+	x.tell(j, api.EvalRun{Verdict: api.EvalOpen}, false)
+	r, dir, err := x.run(ctx, j)
+	switch {
+	case err == nil && (ctx.Err() == nil || r.Verdict == api.EvalPassed):
+	case ctx.Err() != nil:
+		r.Verdict, r.Wrong, r.Exit, r.Why = api.EvalOpen, nil, nil, "" // it goes on another time
+	case x.Fatal(err):
+		return err
+	default:
+		r = withError(r, err)
+	}
+	if err = x.notes.add(j.name, r); err == nil && r.Verdict == api.EvalPassed {
+		err = workspace.RemoveAll(dir)
 	}
 	x.tell(j, r, true)
 	return err
+}
+
+// whyKept is how much of an error stands in the answer, in bytes.
+const whyKept = 4 << 10
+
+// withError is a run with an error that says nothing about its workflow.
+func withError(r api.EvalRun, err error) api.EvalRun {
+	if r.Run == "" {
+		r.CostUSD = new(0.0) // nothing ran
+	}
+	flat := protocol.Flat(err)
+	r.Verdict, r.Why, r.Code, r.Hint = api.EvalError, lang.CutText(flat.Message, whyKept), flat.Code, lang.CutText(protocol.HintOf(err), whyKept)
+	return r
 }
 
 // tell puts a run into the answer.

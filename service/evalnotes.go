@@ -28,14 +28,16 @@ import (
 //
 //	lock         held by the process that evaluates
 //	id           of the evaluation, and the digest of what its runs follow from
-//	runs.jsonl   the runs that were judged
+//	runs.jsonl   the runs that were judged, or how far they came
 //	work/I-K-A   workspaces: of runs that are not over, and of those that did not pass
 type evalNotes struct {
 	dir, id string
 	lock    *os.File
 
+	before map[string]api.EvalRun // of earlier calls, as they were left; it does not change
+
 	mu    sync.Mutex
-	known map[string]api.EvalRun
+	known map[string]api.EvalRun // that are not run again
 }
 
 // evalNote is a line of runs.jsonl.
@@ -43,6 +45,9 @@ type evalNote struct {
 	Name string      `json:"name"`
 	Run  api.EvalRun `json:"run"`
 }
+
+// evalNotesMax bounds what is read of notes.
+const evalNotesMax = 1 << 30
 
 // openNotes opens the notes of the suite: those of the last call to go on, else new ones.
 func (e *Evaluator) openNotes(def protocol.Link) (_ *evalNotes, err error) {
@@ -55,7 +60,7 @@ func (e *Evaluator) openNotes(def protocol.Link) (_ *evalNotes, err error) {
 			"each run works in a copy of the files of its case, and the place for copies lies in the directory of the suite, %s: %s", e.Dir, cache)
 	}
 	sum := sha256.Sum256([]byte(e.Store.Dir() + "\x00" + filepath.Join(e.Dir, filepath.Base(e.File))))
-	n := &evalNotes{dir: filepath.Join(cache, "eval", hex.EncodeToString(sum[:10])), known: map[string]api.EvalRun{}}
+	n := &evalNotes{dir: filepath.Join(cache, "eval", hex.EncodeToString(sum[:10])), known: map[string]api.EvalRun{}, before: map[string]api.EvalRun{}}
 	if err := os.MkdirAll(filepath.Join(n.dir, "work"), 0o700); err != nil {
 		return nil, err
 	}
@@ -119,12 +124,16 @@ func (n *evalNotes) goOn(of, suite string) error {
 		return protocol.ErrUsage.With("leave --continue out to begin anew, or put back what changed", "the suite, its workflow, or what was asked for is another than in the evaluation of %s to go on with", suite)
 	}
 	n.id = string(id)
-	if text, err = files.Read(n.file("runs.jsonl"), notesMax); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if text, err = files.Read(n.file("runs.jsonl"), evalNotesMax); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	for line := range bytes.Lines(text) {
 		var x evalNote
-		if json.Unmarshal(line, &x) == nil && x.Name != "" && x.Run.Verdict != api.EvalError {
+		if json.Unmarshal(line, &x) != nil || x.Name == "" {
+			continue
+		}
+		n.before[x.Name] = x.Run
+		if v := x.Run.Verdict; v == api.EvalPassed || v == api.EvalFailed {
 			n.known[x.Name] = x.Run
 		}
 	}
@@ -140,7 +149,7 @@ func (n *evalNotes) find(name string) (api.EvalRun, bool) {
 	return r, ok
 }
 
-// add notes a run that was judged.
+// add notes a run that was judged, or how far it came.
 func (n *evalNotes) add(name string, r api.EvalRun) error {
 	line, err := json.Marshal(evalNote{name, r})
 	if err != nil {

@@ -68,6 +68,13 @@ func (p *purse) spend(dollars *float64) {
 	p.spent += micros(dollars)
 }
 
+// spendMore counts what an earlier call spent beyond what is counted of it.
+func (p *purse) spendMore(dollars, counted *float64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.spent += max(micros(dollars)-micros(counted), 0)
+}
+
 func micros(dollars *float64) int64 {
 	if dollars == nil {
 		return 0

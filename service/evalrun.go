@@ -37,23 +37,24 @@ const (
 	tapeSequence = "sequence"
 )
 
-// run performs and judges one run of a case. One that was interrupted goes on.
-func (x *evaluation) run(ctx context.Context, j job) (r api.EvalRun, err error) {
+// run performs and judges one run of a case, in dir. One that was interrupted goes on.
+func (x *evaluation) run(ctx context.Context, j job) (r api.EvalRun, dir string, err error) {
 	dir, request, err := x.place(ctx, j)
 	if err != nil {
-		return r, err
+		return r, dir, err
 	}
 	l := x.Launch
 	l.Program, l.Source, l.File, l.Description = x.Definition.Program, x.Definition.Source, x.Definition.Path, x.Definition.Program.Workflow.Description
 	l.Title, l.RequestID, l.Workspace = l.Program.Workflow.Name+": "+j.c.Name, request, dir
 	if l.Inputs, err = l.Program.Inputs(j.c.Inputs); err != nil {
-		return r, err
+		return r, dir, err
 	}
+	l.Cache = protocol.CacheOff // else one run would tell what another found
 	var play *tape.Play
 	if x.taped(j.c) {
 		name, err := x.tapes.model(j.c.Tape)
 		if err != nil {
-			return r, err
+			return r, dir, err
 		}
 		l.Models = map[string][]string{"": {name}}
 		play = &tape.Play{Sequence: true}
@@ -62,14 +63,14 @@ func (x *evaluation) run(ctx context.Context, j job) (r api.EvalRun, err error) 
 	var rec *recording
 	if x.Record {
 		if rec, err = newRecording(dir + ".tape"); err != nil {
-			return r, err
+			return r, dir, err
 		}
 		defer rec.drop()
 		ctx = tape.Recording(ctx, rec.Recorder)
 	}
 	run, fresh, err := x.Begin(ctx, l)
 	if err != nil {
-		return r, err
+		return r, dir, err
 	}
 	r.Run = run
 	v, cut, err := x.drive(ctx, j, run, fresh)
@@ -85,32 +86,29 @@ func (x *evaluation) run(ctx context.Context, j job) (r api.EvalRun, err error) 
 	if play != nil {
 		r.CostUSD = new(0.0) // a tape costs nothing
 		if err := x.told(&r, j, play.Count()); err != nil {
-			return r, err
+			return r, dir, err
 		}
 	}
 	if err != nil {
-		return r, err
+		return r, dir, err
 	}
 	if cut {
 		r.Verdict, r.Why, r.Code, r.Hint = api.EvalCut, "run "+string(run)+" reached a limit of the evaluation", ErrEvalLimit.Code, ErrEvalLimit.Hint
-		return r, nil
+		return r, dir, nil
 	}
 	if err := x.stopped(v); err != nil {
-		return r, err
+		return r, dir, err
 	}
 	if err := x.judge(ctx, j, v, dir, &r); err != nil {
-		return r, err
+		return r, dir, err
 	}
 	if rec != nil {
 		if err := x.keep(rec, j.c); err != nil {
-			return r, err
+			return r, dir, err
 		}
 		r.Recorded = j.c.Tape
 	}
-	if r.Verdict == api.EvalPassed {
-		return r, workspace.RemoveAll(dir)
-	}
-	return r, nil
+	return r, dir, nil
 }
 
 // told puts how a tape answered into a run. A tape that lacks an answer is an error.
@@ -152,7 +150,7 @@ func (x *evaluation) drive(ctx context.Context, j job, run protocol.RunID, fresh
 		return nil, false, err
 	}
 	if !fresh {
-		x.purse.spend(v.CostUSD)
+		x.purse.spendMore(v.CostUSD, x.notes.before[j.name].CostUSD)
 	}
 	for again := !fresh; goesOn(v) || again && !v.Status.Final(); again = false {
 		if v.Status == protocol.Waiting {
