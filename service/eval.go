@@ -361,6 +361,11 @@ func (x *evaluation) sum() {
 		case api.EvalCut:
 			o.Cut++
 		}
-		o.Runs, o.Tokens, o.CostUSD = o.Runs+len(c.Runs), o.Tokens+c.Tokens, added(o.CostUSD, c.CostUSD)
+		for _, r := range c.Runs {
+			if r.Run != "" {
+				o.Runs++
+			}
+		}
+		o.Tokens, o.CostUSD = o.Tokens+c.Tokens, added(o.CostUSD, c.CostUSD)
 	}
 }

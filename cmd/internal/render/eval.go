@@ -128,14 +128,16 @@ func (p *Printer) evalCase(c *api.EvalCase) {
 // evalLine is a case that is decided.
 func (p *Printer) evalLine(c *api.EvalCase, wide int) string {
 	text := p.Err.evalSign(c.Verdict) + " " + fmt.Sprintf("%-*s", wide, inLine(c.Name, nameMax))
-	if len(c.Runs) > 1 || c.Verdict == api.EvalError && len(c.Runs) > 0 {
+	if len(c.Runs) > 1 {
 		text += "  " + evalRate(c)
 	}
-	var ms int64
+	ms, ran := int64(0), false
 	for _, r := range c.Runs {
-		ms += r.ActiveMS
+		ms, ran = ms+r.ActiveMS, ran || r.Run != ""
 	}
-	text += "  " + Span(time.Duration(ms)*time.Millisecond)
+	if ran {
+		text += "  " + Span(time.Duration(ms)*time.Millisecond)
+	}
 	if c.Tokens > 0 {
 		text += "  " + Count(&c.Tokens) + " tokens"
 	}
@@ -148,7 +150,7 @@ func (p *Printer) evalLine(c *api.EvalCase, wide int) string {
 	case api.EvalOpen:
 		text += "  not over"
 	default:
-		text += "  " + OneLine(c.Why, 160)
+		text += "  " + OneLine(strings.ReplaceAll(c.Why, "\n", "; "), 160)
 	}
 	return strings.TrimRight(text, " ")
 }
