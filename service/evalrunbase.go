@@ -19,6 +19,9 @@ func (e *Evaluator) Baseline(ctx context.Context, run protocol.RunID) (*api.Eval
 	if !v.Status.Final() && v.Status != protocol.Suspended {
 		return nil, protocol.ErrNotFinal.With("wait for it, or name another run", "run %s is not over: nothing can be compared with it", run)
 	}
+	if name := e.Definition.Program.Workflow.Name; v.Workflow != name {
+		return nil, protocol.ErrUsage.With("name a run of the workflow of the suite", "run %s is one of the workflow %s, not of %s", run, v.Workflow, name)
+	}
 	c, err := e.caseOf(v)
 	if err != nil {
 		return nil, err
