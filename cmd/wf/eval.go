@@ -352,7 +352,7 @@ func (a *app) baselineOf(ctx context.Context, p *target, e *service.Evaluator, g
 
 // evaluate runs the cases.
 func (a *app) evaluate(ctx context.Context, p *target, e *service.Evaluator) (*api.Eval, error) {
-	if e.Record || e.Live {
+	if e.Record {
 		a.Tap()
 	}
 	wide := 0
