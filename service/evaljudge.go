@@ -80,7 +80,7 @@ func (x *evaluation) check(ctx context.Context, c *lang.SuiteCase, v *api.Run, d
 	if x.Sandbox == protocol.SandboxOff {
 		of.Sandbox = protocol.SandboxOff
 	}
-	return (&search{Bisector: &Bisector{Local: x.Local, Check: of}}).check(ctx, v, dir)
+	return of.run(ctx, x.Local, v, dir, of.confined(x.Local, true))
 }
 
 // endedOf is a run as expectations see it.

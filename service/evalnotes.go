@@ -227,7 +227,7 @@ func (x *evaluation) copyFiles(ctx context.Context, c *lang.SuiteCase, to string
 	if err != nil {
 		return err
 	}
-	_, err = workspace.Copy(ctx, from, to, workspace.Copying{Choose: all.Top(), Max: bisectMaxSize, MaxFiles: bisectMaxFiles, Inward: true})
+	_, err = workspace.Copy(ctx, from, to, workspace.Copying{Choose: all.Top(), Max: trialMaxSize, MaxFiles: trialMaxFiles, Inward: true})
 	if limit, ok := errors.AsType[*workspace.CopyError](err); ok {
 		return refused("name a smaller directory", "%s", limit)
 	}

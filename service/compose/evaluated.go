@@ -70,7 +70,7 @@ func (u *Setup) PurseOf(p *lang.Program, models map[string][]string) (x Purse, e
 			}
 			seen[m] = true
 			price, ok := table.Of(m)
-			if !scripted(m) {
+			if !Scripted(m) {
 				x.Live = true
 				if !ok {
 					x.Unpriced = append(x.Unpriced, m)
