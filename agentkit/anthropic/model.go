@@ -75,6 +75,11 @@ func New(name, id string, c Config) (*Model, error) {
 // rootOf is the path of a server without that of the API's version.
 func rootOf(path string) string { return strings.TrimSuffix(strings.TrimRight(path, "/"), "/v1") }
 
+// Sources are the address, and what the server calls the model.
+func (m *Model) Sources(model.Request) []model.Source {
+	return []model.Source{{Name: "endpoint", Value: wire.Public(m.url)}, {Name: "name of the model at its endpoint", Value: m.id}}
+}
+
 // Call is the older form of GenerateContent.
 func (m *Model) Call(ctx context.Context, prompt string, options ...llms.CallOption) (string, error) {
 	return llms.GenerateFromSinglePrompt(ctx, m, prompt, options...)

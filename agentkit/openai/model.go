@@ -84,6 +84,11 @@ func loopback(host string) bool {
 	return host == "localhost" || err == nil && addr.IsLoopback()
 }
 
+// Sources are the address, and what the server calls the model. Which files a server has behind that name it does not tell.
+func (m *Model) Sources(model.Request) []model.Source {
+	return []model.Source{{Name: "endpoint", Value: wire.Public(m.url)}, {Name: "name of the model at its endpoint", Value: m.id}}
+}
+
 // Call is the older form of GenerateContent.
 func (m *Model) Call(ctx context.Context, prompt string, options ...llms.CallOption) (string, error) {
 	return llms.GenerateFromSinglePrompt(ctx, m, prompt, options...)

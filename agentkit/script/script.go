@@ -30,6 +30,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -92,6 +93,7 @@ type Failure struct {
 // Model implements llms.Model.
 type Model struct {
 	name    string
+	digest  [sha256.Size]byte // of the file
 	replies map[string][]Reply
 }
 
@@ -112,7 +114,12 @@ func Open(name, file string) (*Model, error) {
 	if err != nil {
 		return nil, &model.Error{Class: model.Unavailable, Message: fmt.Sprintf("model %s: %s: %v", name, file, err)}
 	}
-	return &Model{name: name, replies: replies}, nil
+	return &Model{name: name, digest: sha256.Sum256(text), replies: replies}, nil
+}
+
+// Sources are the whole file, and the visit, by which it is read.
+func (m *Model) Sources(r model.Request) []model.Source {
+	return []model.Source{{Name: "script", Value: hex.EncodeToString(m.digest[:])}, {Name: "visit of the script", Value: r.VisitName()}}
 }
 
 // last is the script parsed last, by the digest of its text: a run opens its model anew for
@@ -207,22 +214,13 @@ func duration(s string) (time.Duration, error) {
 	return time.ParseDuration(s)
 }
 
-// key is how a script names the visit of a request.
-func key(r model.Request) string {
-	id := protocol.StepID{Role: r.Role, N: r.Visit, Index: -1}
-	if r.Item != nil {
-		id.Index = *r.Item
-	}
-	return id.String()
-}
-
 // GenerateContent gives the reply for the call that the context's model.Request names.
 func (m *Model) GenerateContent(ctx context.Context, messages []llms.MessageContent, options ...llms.CallOption) (*llms.ContentResponse, error) {
 	request, ok := model.RequestFrom(ctx)
 	if !ok {
 		return nil, &model.Error{Class: model.Unavailable, Message: fmt.Sprintf("model %s answers visits of roles alone: the context names none", m.name)}
 	}
-	visit := key(request)
+	visit := request.VisitName()
 	reply := m.reply(visit, request)
 	if reply == nil {
 		call := "call"

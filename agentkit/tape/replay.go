@@ -3,6 +3,8 @@ package tape
 import (
 	"bufio"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -21,6 +23,7 @@ const Prefix = "tape/"
 // Model implements llms.Model. It is safe for concurrent use.
 type Model struct {
 	name   string
+	sum    []byte // SHA-256 of the file, as far as it is read
 	lines  []line
 	byKey  map[string][]int
 	byRole map[string][]int
@@ -47,15 +50,18 @@ func Open(name, path string) (*Model, error) {
 }
 
 func (m *Model) read(f io.Reader) error {
+	sum := sha256.New()
 	lines := bufio.NewReader(f)
 	for n := 1; ; n++ {
 		text, err := lines.ReadBytes('\n')
 		if errors.Is(err, io.EOF) {
+			m.sum = sum.Sum(nil)
 			return nil // a last line without its end was cut off while it was written
 		}
 		if err != nil {
 			return fmt.Errorf("line %d: %w", n, err)
 		}
+		sum.Write(text)
 		var l line
 		if err := json.Unmarshal(text, &l); err != nil {
 			return fmt.Errorf("line %d: %w", n, err)
@@ -67,6 +73,11 @@ func (m *Model) read(f io.Reader) error {
 		m.byRole[l.Role] = append(m.byRole[l.Role], len(m.lines))
 		m.lines = append(m.lines, l)
 	}
+}
+
+// Sources are the whole file, and the visit: of equal requests each has its own answer.
+func (m *Model) Sources(r model.Request) []model.Source {
+	return []model.Source{{Name: "tape", Value: hex.EncodeToString(m.sum)}, {Name: "visit of the tape", Value: r.VisitName()}}
 }
 
 // Call is the older form of GenerateContent.

@@ -52,6 +52,16 @@ func Below(base *url.URL, path string) string {
 	return dir.ResolveReference(&url.URL{Path: path}).String()
 }
 
+// Public is a URL without a user and a password.
+func Public(at string) string {
+	u, err := url.Parse(at)
+	if err != nil {
+		return ""
+	}
+	u.User = nil
+	return u.String()
+}
+
 // Post sends JSON to a URL, once the limits of the account let it. A header of the caller replaces the one that each
 // request has; one without a value is not sent. The response has any status, and its body is unread; done is called
 // with how it ended.
