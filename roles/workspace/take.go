@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"runtime"
 	"slices"
@@ -34,6 +35,9 @@ type Taking struct {
 	Scan func() Scanner
 	// Whole takes a directory as it is: one without files is kept, and a file over MaxSize is omitted.
 	Whole bool
+	// Hidden is told of each name that no tree has, with the path of it: those of git and wf, and such as are too long. It is
+	// called once at a time; nil wants to know none.
+	Hidden func(path string, mode fs.FileMode)
 	// Dry only counts: nothing is read or put, and there is no tree.
 	Dry bool
 	// Seen is what was seen of the files before; what has not changed since is not read. It is nil where nothing is known, and
@@ -252,7 +256,7 @@ func (x *taker) entry(dir int, name, path string, spot tree.Chooser, seen *seenD
 	}
 	as := written(name)
 	if tree.CheckName(as) != "" { // .git, .wf, or longer than a name may be
-		return e, false, nil
+		return e, false, x.hidden(dir, name, join(path, as))
 	}
 	s, err := at.Stat(dir, name)
 	if errors.Is(err, unix.ENOENT) {
@@ -325,6 +329,33 @@ func (x *taker) below(dir int, name, path string, spot tree.Chooser, depth int) 
 	}
 	took.Name = e.Name
 	return took, err
+}
+
+// hidden tells Hidden of a name.
+func (x *taker) hidden(dir int, name, path string) error {
+	if x.Hidden == nil {
+		return nil
+	}
+	s, err := at.Stat(dir, name)
+	if errors.Is(err, unix.ENOENT) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	mode := fs.ModeIrregular
+	switch s.Mode & unix.S_IFMT {
+	case unix.S_IFREG:
+		mode = 0
+	case unix.S_IFDIR:
+		mode = fs.ModeDir
+	case unix.S_IFLNK:
+		mode = fs.ModeSymlink
+	}
+	x.puts.Lock()
+	defer x.puts.Unlock()
+	x.Hidden(path, mode)
+	return nil
 }
 
 func join(dir, name string) string {
