@@ -34,6 +34,7 @@ type Run struct {
 	ActiveMS   int64                  `json:"active_ms"`
 	Timing     Timing                 `json:"timing"`
 	Scripted   int                    `json:"scripted_calls"`
+	Reuse      *Reuses                `json:"reuse,omitempty"` // left out where no step took an earlier result
 	Waiting    []Waiting              `json:"waiting,omitempty"`
 	Queue      *QueuePlace            `json:"queue,omitempty"`     // of a queued run: what it waits behind
 	Mend       *Mend                  `json:"mend,omitempty"`      // of a suspended run whose definition is wrong: how it goes on
@@ -41,6 +42,15 @@ type Run struct {
 
 	CleanupFailed []protocol.CleanupFailed `json:"cleanup_failed,omitempty"` // always roles that failed or were skipped; what the run concluded stands
 	Info          RunInfo                  `json:"info"`
+}
+
+// Reuses says what became of the steps of a run that took earlier results, and of the others. A step that only takes values
+// over, and an empty fan-out, is neither.
+type Reuses struct {
+	Performed int `json:"performed"` // steps that were performed and have ended; 0: nothing was
+	Reused    int `json:"reused"`    // steps that took an earlier result
+	// From are the runs that performed what was taken, as far as steps of the run are shown.
+	From []protocol.RunID `json:"from"`
 }
 
 // Count is the number of steps of the run, those that are not in r.Steps included.

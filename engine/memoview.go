@@ -1,9 +1,31 @@
 package engine
 
 import (
+	"slices"
+	"strings"
+
 	"wf/api"
+	"wf/engine/rules"
 	"wf/protocol"
 )
+
+// reuses sums up what became of the steps; nil where none took an earlier result.
+func reuses(steps []*api.Step, t rules.Totals) *api.Reuses {
+	if t.Reused == 0 {
+		return nil
+	}
+	sum := &api.Reuses{Performed: t.Performed, Reused: t.Reused, From: []protocol.RunID{}}
+	for _, s := range steps {
+		if s.Reuse == nil || s.Reuse.From == "" {
+			continue
+		}
+		run, _, _ := strings.Cut(s.Reuse.From, ":")
+		if !slices.Contains(sum.From, protocol.RunID(run)) {
+			sum.From = append(sum.From, protocol.RunID(run))
+		}
+	}
+	return sum
+}
 
 // reuse shows what became of reusing the result of a visit. The newest attempt decides.
 func (b *viewer) reuse(d protocol.Data, st *api.Step) (err error) {

@@ -300,6 +300,7 @@ func (b *viewer) finish(ctx context.Context) error {
 	}
 	v.Usage, v.Timing = s.Totals.Reported, timingOf(s.Times())
 	v.ActiveMS, v.Scripted = s.Totals.Active/1000, s.Totals.Scripted
+	v.Reuse = reuses(v.Steps, s.Totals)
 	if cost, _ := b.e.Cost(s.Totals); cost != nil {
 		v.CostUSD = new(float64(*cost) / 1e12)
 	}

@@ -1,15 +1,17 @@
 package protocol
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"strings"
 )
 
 // Caching says that a result of a role is reused where all that it follows from is the same.
 type Caching struct {
-	// Whole takes all files of the workspace for inputs, and all may be changed. The rest says what a visit sees, and
-	// changes; not with Whole.
+	// Whole takes all files of the workspace for inputs, and all may be changed; of an agent always, where its tools see
+	// files. Inputs, Outputs, Env and Toolchain say what else a command sees, and changes; not with Whole.
 	Whole     bool     `cbor:"whole,omitempty" json:"whole,omitempty"`
 	Inputs    []string `cbor:"inputs,omitempty" json:"inputs,omitempty"`       // globs of the workspace
 	Outputs   []string `cbor:"outputs,omitempty" json:"outputs,omitempty"`     // globs of the workspace
@@ -53,6 +55,8 @@ type Memo struct {
 	Data    Link         `cbor:"data"`
 	Changes []MemoChange `cbor:"changes"` // by path
 	Parts   []MemoDigest `cbor:"parts"`   // of Key, in order
+	// Opening is how many tokens the model counted in the first request of an agent; 0 is not known.
+	Opening int64 `cbor:"opening,omitempty"`
 }
 
 // A MemoDigest is a MemoPart as it is stored.
@@ -120,6 +124,31 @@ func MemoKey(parts []MemoPart) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
+// Names of the parts of a key that the request of an agent gives.
+const (
+	MemoTools   = "tools"
+	memoMessage = "message "
+)
+
+// PromptParts are those of the first request of an agent, by its canonical bytes: the tools, and each message as
+// "message N (ROLE)", N from 1. Each is a line of them.
+func PromptParts(prompt []byte) (parts []MemoPart) {
+	for n := 0; len(prompt) > 0; n++ {
+		line, rest, _ := bytes.Cut(prompt, []byte{'\n'})
+		name := MemoTools
+		if n > 0 {
+			role, _ := bytes.CutPrefix(line, []byte(`{"role":"`))
+			role, _, _ = bytes.Cut(role, []byte{'"'})
+			name = fmt.Sprintf("%s%d (%s)", memoMessage, n, role[:min(len(role), 20)])
+		}
+		parts, prompt = append(parts, NewMemoPart(name, line)), rest
+	}
+	return parts
+}
+
+// OfPrompt reports whether a part of that name is one of PromptParts.
+func OfPrompt(name string) bool { return name == MemoTools || strings.HasPrefix(name, memoMessage) }
+
 // MemoKeySize is the length of a key.
 const MemoKeySize = 2 * sha256.Size
 
@@ -131,6 +160,8 @@ type Reused struct {
 	Origin string `cbor:"origin" json:"origin"`                   // RUN:STEP that was performed
 	Files  int    `cbor:"files,omitempty" json:"files,omitempty"` // that the result changes
 	Spared int64  `cbor:"spared,omitempty" json:"spared_ms,omitempty"`
+	// Opening is that of the memo: the next visit of the conversation decides by it whether to compact.
+	Opening int64 `cbor:"opening,omitempty" json:"opening,omitempty"`
 }
 
 // Why a visit does not take an earlier result, or its own is not kept.

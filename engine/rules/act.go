@@ -80,6 +80,8 @@ type storedVisit struct {
 	Compacted bool  `cbor:"compacted"`           // Resumes is a Compaction that it made itself
 	Compact   bool  `cbor:"compact,omitempty"`   // a person asked that it begin with one
 	Preparing bool  `cbor:"preparing,omitempty"` // as its newest step_started says
+	Reused    bool  `cbor:"reused,omitempty"`    // it takes an earlier result
+	Told      bool  `cbor:"told,omitempty"`      // messages from outside were put into its prompt
 	Lap       *lap  `cbor:"lap,omitempty"`       // null for roles without a time limit
 
 	Held *protocol.Held `cbor:"held,omitempty"` // while it runs: kept back by the limits of a provider

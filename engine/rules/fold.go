@@ -51,7 +51,7 @@ var moves = map[protocol.EventType]bool{protocol.EvRunStarted: true, protocol.Ev
 	protocol.EvQueued: true, protocol.EvAdmitted: true, protocol.EvGroupWaiting: true, protocol.EvGroupEntered: true,
 	protocol.EvCompacted: true, protocol.EvCompactionAsked: true, protocol.EvCancelled: true, protocol.EvLimitChanged: true, protocol.EvForked: true, protocol.EvDone: true,
 	protocol.EvClosing: true, protocol.EvClosingSkipped: true, protocol.EvCancelAsked: true, protocol.EvFilesTracked: true,
-	protocol.EvOwnCopy: true}
+	protocol.EvOwnCopy: true, protocol.EvReused: true, protocol.EvNotReused: true}
 
 func (s *State) decode(e protocol.Event) (protocol.Data, error) {
 	if !moves[e.Type] {
@@ -130,7 +130,7 @@ func (s *State) move(step string, seq protocol.Seq, ts int64, typ protocol.Event
 			return err
 		}
 		s.Totals.Attempts++
-		v.LastErr, v.LastCode, v.Anew = d.Error.Message, "", true
+		v.LastErr, v.LastCode, v.Anew, v.Reused = d.Error.Message, "", true, false
 		if v.of.Via == protocol.ViaAlways && s.Closing != nil {
 			s.Closing.Last = d.Error
 		}
@@ -192,6 +192,10 @@ func (s *State) move(step string, seq protocol.Seq, ts int64, typ protocol.Event
 		s.Totals.add(d)
 		s.measured(step, d)
 		s.learnt(d)
+	case protocol.Reused:
+		return s.reused(step, &d)
+	case protocol.NotReused:
+		return s.reused(step, nil)
 	case protocol.Held:
 		return s.heldBack(step, &d)
 	case protocol.Released:
@@ -309,6 +313,7 @@ func (s *State) stepStarted(step string, seq protocol.Seq, d protocol.StepStarte
 	if err := s.taken(step, d.Messages); err != nil {
 		return err
 	}
+	v.Told = v.Told || d.Messages > 0
 	if d.Compact {
 		s.Compact, v.Compact = false, true
 	}
@@ -423,6 +428,7 @@ func (s *State) stepCompleted(step string, d protocol.StepCompleted) error {
 	if err != nil {
 		return err
 	}
+	again := v.Record.Defined() // it had failed, and was tried again
 	v.Record, v.Status, v.Kept = d.Record, d.Status, d.Artifacts
 	if v.Prompt.Link.Defined() {
 		v.Prompt.S = "" // see wholePrompt
@@ -433,6 +439,9 @@ func (s *State) stepCompleted(step string, d protocol.StepCompleted) error {
 			return err
 		}
 		v.Status = r.Status
+	}
+	if !again {
+		s.counted(v)
 	}
 	s.to(v, Ended, 0)
 	if a.Num == s.Nums[a.Role] {

@@ -17,6 +17,10 @@ type Totals struct {
 	Attempts int   // failed attempts
 	Scripted int   // model calls answered by a script or a tape
 
+	// Performed are visits that were performed and ended, and Reused those that took an earlier result in place of that.
+	// Visits that only take values over, and empty fan-outs, are neither.
+	Performed, Reused int
+
 	// Reported sums what providers reported, apart from what they did not.
 	Reported protocol.UsageSum `cbor:"Told"`
 

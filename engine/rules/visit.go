@@ -26,22 +26,24 @@ const (
 
 // Visit is a visit of the live region as it stands: a copy, which does not move with the State.
 type Visit struct {
-	Step  protocol.StepID
-	Mode  Mode
-	First protocol.Seq         // of its first step_started
-	Last  protocol.Seq         // of its newest one; 0 where that was not folded since the state was stored
-	Begun protocol.StepStarted // what each step_started of it repeats; Attempt is that of the newest
-	Again bool                 // it was started more than once: there is a transcript
-	Anew  bool                 // the next step_started is a further attempt
-	Error string               // of a parked one: why
-	Held  *protocol.Held       // while it runs: what keeps it back
-	Base  protocol.Link        // of the own copies of its fan-out; null before there is one
+	Step   protocol.StepID
+	Mode   Mode
+	First  protocol.Seq         // of its first step_started
+	Last   protocol.Seq         // of its newest one; 0 where that was not folded since the state was stored
+	Begun  protocol.StepStarted // what each step_started of it repeats; Attempt is that of the newest
+	Again  bool                 // it was started more than once: there is a transcript
+	Anew   bool                 // the next step_started is a further attempt
+	Reused bool                 // it has taken an earlier result, which may be half laid out
+	Told   bool                 // it was sent messages from outside
+	Error  string               // of a parked one: why
+	Held   *protocol.Held       // while it runs: what keeps it back
+	Base   protocol.Link        // of the own copies of its fan-out; null before there is one
 }
 
 // seen is the copy of v.
 func (s *State) seen(v *visit) Visit {
 	a := v.of
-	return Visit{Step: v.id(), Mode: v.Mode, First: v.First, Last: v.last, Again: v.Again, Anew: v.Anew, Error: v.LastErr, Held: v.Held, Base: a.Base,
+	return Visit{Step: v.id(), Mode: v.Mode, First: v.First, Last: v.last, Again: v.Again, Anew: v.Anew, Reused: v.Reused, Told: v.Told, Error: v.LastErr, Held: v.Held, Base: a.Base,
 		Begun: protocol.StepStarted{Start: s.Start, Parents: a.Links, Role: a.Role, Visit: v.Number, Item: v.Item,
 			Edge: a.Edge, Via: a.Via, EdgePrompt: v.Prompt, Resumes: v.Resumes, Tools: v.Tools, Inject: v.Inject,
 			Attempt: v.Attempt, Of: max(0, a.Of), Preparing: v.Preparing}}

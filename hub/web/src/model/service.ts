@@ -717,6 +717,13 @@ export interface Reuse {
   not_stored?: string; // NotStored says why the own result is not kept for others.
 }
 
+/** Reuses says what became of the steps of a run that took earlier results, and of the others. A step that only takes values over, and an empty fan-out, is neither. */
+export interface Reuses {
+  performed: number; // Steps that were performed and have ended; 0: nothing was.
+  reused: number; // Steps that took an earlier result.
+  from: Array<string>; // The runs that performed what was taken, as far as steps of the run are shown.
+}
+
 /** What a run did with a role. */
 export interface Role {
   role: string;
@@ -765,6 +772,7 @@ export interface Run {
   active_ms: number;
   timing: Timing;
   scripted_calls: number;
+  reuse?: Reuses; // Left out where no step took an earlier result.
   waiting?: Array<Waiting>;
   queue?: QueuePlace; // Of a queued run: what it waits behind.
   mend?: Mend; // Of a suspended run whose definition is wrong: how it goes on.
