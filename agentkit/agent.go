@@ -228,16 +228,9 @@ func (a Agent) open(name, dir string) (llms.Model, error) {
 // begin builds P_k and what the tools need.
 func (a Agent) begin(turn protocol.Turn, emit roles.Emit) (*visit, error) {
 	v := &visit{agent: &a, turn: &turn, emit: emit, attempt: newAttempt()}
-	models, err := turn.Models, error(nil)
-	if len(models) == 0 {
-		models = turn.Role.Model
-	}
-	if len(models) == 0 && a.Default != nil {
-		if models, err = a.Default(turn.Role.Name); err != nil {
-			return nil, &protocol.Failure{
-				ErrorInfo: protocol.ErrorInfo{Code: protocol.ErrModel.Code, Phase: "model", Message: err.Error()}, Suspend: true, Err: err,
-			}
-		}
+	models, err := a.models(&turn)
+	if err != nil {
+		return nil, err
 	}
 	if v.Work, err = prompt.NewWork(&turn, models, a.Window); err != nil {
 		return nil, err

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -61,7 +60,7 @@ func (d *driver) decide(ctx context.Context, b *batch) error {
 			}
 			again = again || x.Empty || x.Via == protocol.ViaAlways && !slices.Contains(b.begin, x.Step.String())
 		}
-		if err := d.reopen(ctx, b, plan); err != nil {
+		if err := d.reopen(b, plan); err != nil {
 			return err
 		}
 	}
@@ -165,7 +164,7 @@ func (b *batch) put(d *driver, x cas.Draft, now int64) error {
 
 // reopen adds further attempts: of visits that were answered or resumed, that have a retry due,
 // or that were cut off when the process before this one ended.
-func (d *driver) reopen(ctx context.Context, b *batch, plan rules.Plan) error {
+func (d *driver) reopen(b *batch, plan rules.Plan) error {
 	busy := map[string]bool{}
 	for _, step := range b.begin {
 		busy[step] = true
@@ -187,7 +186,7 @@ func (d *driver) reopen(ctx context.Context, b *batch, plan rules.Plan) error {
 	}
 	for _, id := range plan.Running {
 		if open(id) {
-			if err := d.cutOff(ctx, b, id.String()); err != nil {
+			if err := d.cutOff(b, id.String()); err != nil {
 				return err
 			}
 		}
@@ -210,7 +209,7 @@ func (d *driver) attempt(b *batch, step string) error {
 
 // cutOff goes on with a visit that was cut off by the end of its process. A command may have acted:
 // it is a new attempt, and one that must run only once asks a person, or, as an always role, has failed.
-func (d *driver) cutOff(ctx context.Context, b *batch, step string) error {
+func (d *driver) cutOff(b *batch, step string) error {
 	v, err := d.s.Visit(step)
 	if err != nil {
 		return err
@@ -218,18 +217,13 @@ func (d *driver) cutOff(ctx context.Context, b *batch, step string) error {
 	role, ok := d.s.Program().Workflow.RoleNamed(v.Begun.Role)
 	_, waited := d.s.InLine[step]
 	switch {
-	case waited: // for a slot: nothing of it was performed
+	case waited, v.Reused: // for a slot, or it had taken a result: nothing of it was performed
 		return d.attempt(b, step)
 	case ok && role.Action == protocol.ActPrompt && len(d.s.Inbox) > 0 && !v.Begun.Preparing:
 		b.begin = append(b.begin, step)
 		return d.interject(b, step, v.Begun)
 	case !ok || role.Action != protocol.ActRun:
 		return d.attempt(b, step)
-	}
-	if role.Caching != nil {
-		if took, err := d.reusing(ctx, step); err != nil || took {
-			return errors.Join(err, d.attempt(b, step))
-		}
 	}
 	info := protocol.ErrorInfo{Code: "cut_off", Phase: "run", Message: "wf ended while the command ran"}
 	switch {

@@ -94,8 +94,11 @@ func (c *checker) event(ctx context.Context, s *rules.State, x protocol.Entry) e
 		return c.prompt(ctx, s, x)
 	case protocol.EvReused:
 		d, err := cas.DecodeData[protocol.Reused](&x.Event)
+		if err != nil {
+			return err
+		}
 		c.reused[step] = &d
-		return err
+		return c.request(s, x)
 	case protocol.EvNotReused:
 		delete(c.reused, step)
 	case protocol.EvCompacted:
@@ -235,19 +238,10 @@ func (c *checker) rebuild(ctx context.Context, s *rules.State, x protocol.Entry,
 	if begun == nil {
 		return nil, fmt.Errorf("a %s of %s, which was not started: %w", x.Type, x.StepName(), protocol.ErrCorrupt)
 	}
-	id, err := protocol.ParseStepID(x.StepName())
+	turn, err := c.turn(s, x.StepName())
 	if err != nil {
 		return nil, err
 	}
-	role, ok := s.Program().Workflow.RoleNamed(begun.started.Role)
-	if !ok {
-		return nil, fmt.Errorf("the definition has no role %q: %w", begun.started.Role, protocol.ErrCorrupt)
-	}
-	turn := s.TurnOf(c.run, id, role)
-	if turn.History, err = c.steps.Of(x.StepName()); err != nil {
-		return nil, err
-	}
-	turn.Visit, turn.Attempt, turn.EdgePrompt = begun.started.Visit, begun.started.Attempt, turn.History.Visit.EdgePrompt
 	if within {
 		events := upTo(c.e.Store.After(ctx, c.run, c.first[x.StepName()]-1), x.Seq)
 		if err := transcript(c.steps.read, &turn, events); err != nil {
@@ -265,6 +259,25 @@ func (c *checker) rebuild(ctx context.Context, s *rules.State, x protocol.Entry,
 		c.r.Findings = append(c.r.Findings, Finding{"prompt", place(x), digest, got.String()})
 	}
 	return prompt, nil
+}
+
+// turn is that of a visit, as far as its first request follows from it.
+func (c *checker) turn(s *rules.State, step string) (turn protocol.Turn, err error) {
+	id, err := protocol.ParseStepID(step)
+	if err != nil {
+		return turn, err
+	}
+	begun := c.steps.open[step].started
+	role, ok := s.Program().Workflow.RoleNamed(begun.Role)
+	if !ok {
+		return turn, fmt.Errorf("the definition has no role %q: %w", begun.Role, protocol.ErrCorrupt)
+	}
+	turn = s.TurnOf(c.run, id, role)
+	if turn.History, err = c.steps.Of(step); err != nil {
+		return turn, err
+	}
+	turn.Visit, turn.Attempt, turn.EdgePrompt = begun.Visit, begun.Attempt, turn.History.Visit.EdgePrompt
+	return turn, nil
 }
 
 // upTo cuts a journal after an event.

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"strings"
 
 	"wf/cas"
 	"wf/protocol"
@@ -32,16 +33,18 @@ type memoizing struct {
 	turn  protocol.Turn
 	rules string // format and semantics of its run
 	here  *stay  // in the workspace
+	told  bool   // messages from outside were put into its prompt
 
 	parts   []protocol.MemoPart
 	key     string
-	environ []string
+	follows roles.Follows
 	files   outline // the input tree
+	heard   heard   // of the performance
 }
 
 // reuse carries out a visit of a role that reuses results.
 func (d *driver) reuse(ctx context.Context, x *assignment, here *stay, emit roles.Emit) (protocol.Conclusion, error) {
-	m := &memoizing{e: d.e, ctx: ctx, by: x.by, emit: emit, turn: x.turn, rules: x.rules, here: here}
+	m := &memoizing{e: d.e, ctx: ctx, by: x.by, emit: emit, turn: x.turn, rules: x.rules, here: here, told: x.told || x.begun.Messages > 0}
 	if !x.turn.Role.Caching.Whole {
 		m.turn.Confined = true
 	}
@@ -69,7 +72,7 @@ func (m *memoizing) perform(plain protocol.Turn) (c protocol.Conclusion, err err
 	if err != nil {
 		return c, err
 	}
-	m.turn.Reuse = &protocol.Reuse{Key: m.key, Environ: m.environ}
+	m.turn.Reuse = &protocol.Reuse{Key: m.key, Environ: m.follows.Environ}
 	miss := protocol.NotReused{Key: m.key, Why: protocol.MemoCannot, Detail: protocol.NewText(forbids)}
 	look := forbids == "" && m.turn.Cache != protocol.CacheOff
 	if look {
@@ -109,6 +112,8 @@ func (m *memoizing) forbidden() string {
 		return "it was answered"
 	case m.turn.Verdict != nil:
 		return "it runs because the run ends"
+	case m.told:
+		return "it was sent a message"
 	}
 	for _, x := range m.turn.Transcript {
 		if x.Step != nil && x.Type != protocol.EvStepStarted && x.Type != protocol.EvGroupWaiting && x.Type != protocol.EvGroupEntered {
@@ -152,20 +157,24 @@ func (m *memoizing) followed() error {
 	if m.turn.Trial != "" {
 		m.parts = append(m.parts, protocol.NewMemoPart("trial", []byte(m.turn.Trial)))
 	}
-	if m.files, err = m.inputs(); err != nil {
-		return err
-	}
-	m.parts = append(m.parts, protocol.NewMemoPart(filesPart, []byte(m.files.root.String())))
 	scratch, drop, err := m.e.scratchDir()
 	if err != nil {
 		return err
 	}
 	defer drop()
-	parts, environ, err := by.Follows(m.ctx, m.turn, scratch)
-	if err != nil {
+	if m.follows, err = by.Follows(m.ctx, m.turn, scratch); err != nil {
 		return err
 	}
-	m.parts, m.environ = append(m.parts, parts...), environ
+	if m.follows.Sees != roles.SeesNothing {
+		if m.files, err = m.inputs(); err != nil {
+			return err
+		}
+		m.parts = append(m.parts, protocol.NewMemoPart(filesPart, []byte(m.files.root.String())))
+	}
+	if len(m.files.hidden) > 0 {
+		m.parts = append(m.parts, protocol.NewMemoPart("names of git and wf", []byte(strings.Join(m.files.hidden, "\n"))))
+	}
+	m.parts = append(m.parts, m.follows.Parts...)
 	m.key = protocol.MemoKey(m.parts)
 	return nil
 }
@@ -198,8 +207,8 @@ func rulesOf(s *protocol.Start) string {
 // filesPart names the input tree among the parts of a key.
 const filesPart = "files"
 
-// follows is what the newest result of a role followed from, to tell what differs. It is stored beside memos.
-type follows struct {
+// followedFrom is what the newest result of a role followed from, to tell what differs. It is stored beside memos.
+type followedFrom struct {
 	Key    string            `json:"key"`
 	Origin string            `json:"origin"`
 	Parts  [][2]string       `json:"parts"` // name, digest
@@ -209,8 +218,8 @@ type follows struct {
 // filesTold is how many files of an input tree are told apart by name; of a larger one it is what lies at its top.
 const filesTold = 1000
 
-func (m *memoizing) follows() (follows, error) {
-	f := follows{Key: m.key, Origin: m.origin(), Files: map[string]string{}}
+func (m *memoizing) from() (followedFrom, error) {
+	f := followedFrom{Key: m.key, Origin: m.origin(), Files: map[string]string{}}
 	for _, p := range m.parts {
 		f.Parts = append(f.Parts, [2]string{p.Name, hex.EncodeToString(p.Digest[:])})
 	}
@@ -243,7 +252,7 @@ func shortly(e tree.Entry) string {
 }
 
 // differs is the first part in which a visit is not as another, "" for none.
-func (now *follows) differs(was *follows) string {
+func (now *followedFrom) differs(was *followedFrom) string {
 	for i, p := range now.Parts {
 		switch {
 		case i < len(was.Parts) && was.Parts[i] == p:
@@ -273,13 +282,13 @@ func (now *follows) differs(was *follows) string {
 	return ""
 }
 
-// roleID names the results of a role, for saying what differs.
+// roleID names the results of the visits of a role that have the same number and item, for saying what differs.
 func (m *memoizing) roleID() string {
 	item := -1
 	if m.turn.Item != nil {
 		item = m.turn.Item.Index
 	}
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%d", m.turn.Workflow, m.turn.Role.Name, item))
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%d\x00%d", m.turn.Workflow, m.turn.Role.Name, m.turn.Visit, item))
 	return hex.EncodeToString(sum[:])
 }
 
@@ -293,11 +302,11 @@ func (m *memoizing) nearest() (protocol.NotReused, error) {
 	if err != nil || !ok {
 		return miss, err
 	}
-	var was follows
+	var was followedFrom
 	if json.Unmarshal(stored.Data, &was) != nil || was.Key == m.key {
 		return miss, nil // that one is lost
 	}
-	now, err := m.follows()
+	now, err := m.from()
 	if err != nil {
 		return miss, err
 	}
@@ -322,22 +331,4 @@ func lastReused(transcript []protocol.Entry) *protocol.Reused {
 		}
 	}
 	return nil
-}
-
-// reusing reports whether a visit that was cut off had taken a result: nothing of it was performed.
-func (d *driver) reusing(ctx context.Context, step string) (bool, error) {
-	v, err := d.s.Visit(step)
-	if err != nil {
-		return false, err
-	}
-	var events []protocol.Entry
-	for e, err := range d.e.Store.After(context.WithoutCancel(ctx), d.run, v.First-1) {
-		if err != nil {
-			return false, err
-		}
-		if e.StepName() == step {
-			events = append(events, e)
-		}
-	}
-	return lastReused(events) != nil, nil
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 
 	"wf/engine/rules"
 	"wf/protocol"
@@ -50,7 +51,11 @@ func (c *checker) result(ctx context.Context, s *rules.State, x protocol.Entry, 
 	if !ok || role.Caching == nil {
 		return differs("role", is.Role+" with cache", is.Role)
 	}
-	parts, err := ofRole(rulesOf(&s.Opened().Start), s.Program().Workflow.Name, role)
+	turn, err := c.turn(s, x.StepName())
+	if err != nil {
+		return err
+	}
+	parts, err := ofRole(rulesOf(&s.Opened().Start), s.Program().Workflow.Name, &turn.Role)
 	if err != nil {
 		return err
 	}
@@ -63,6 +68,44 @@ func (c *checker) result(ctx context.Context, s *rules.State, x protocol.Entry, 
 			return differs("key", fmt.Sprintf("%s %s", p.Name, want), fmt.Sprint(memo.Parts[:min(i+1, len(memo.Parts))]))
 		}
 	}
+	if prompt, ok := c.prompts[stepLink(x.StepName())]; ok {
+		if name := otherPrompt(prompt, memo.Parts); name != "" {
+			return differs("key", name+" as the records give it", name+" of another request")
+		}
+	}
 	c.r.Results.Equal++
 	return nil
+}
+
+// request rebuilds what an agent would have been sent that took an earlier result. There is no digest of it in the journal:
+// it is a part of the key of the result, and the next visit of the conversation goes on from it.
+func (c *checker) request(s *rules.State, x protocol.Entry) error {
+	begun := c.steps.open[x.StepName()]
+	if begun == nil || c.render == nil {
+		return nil
+	}
+	turn, err := c.turn(s, x.StepName())
+	if err != nil || turn.Role.Action != protocol.ActPrompt {
+		return err
+	}
+	prompt, _, err := c.render(turn)
+	if err != nil {
+		return err
+	}
+	c.prompts[stepLink(x.StepName())] = prompt
+	return nil
+}
+
+// otherPrompt is the first part of a key that a request gives otherwise, "" for none.
+func otherPrompt(prompt []byte, parts []protocol.MemoDigest) string {
+	has := slices.DeleteFunc(slices.Clone(parts), func(p protocol.MemoDigest) bool { return !protocol.OfPrompt(p.Name) })
+	for i, p := range protocol.PromptParts(prompt) {
+		if i >= len(has) || has[i].Name != p.Name || has[i].Digest != hex.EncodeToString(p.Digest[:]) {
+			return p.Name
+		}
+	}
+	if n := len(protocol.PromptParts(prompt)); len(has) > n {
+		return has[n].Name
+	}
+	return ""
 }

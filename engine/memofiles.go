@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"iter"
 	"os"
 	"path/filepath"
@@ -28,8 +29,9 @@ const (
 
 // An outline is the tree of a directory, without the contents of files.
 type outline struct {
-	root  protocol.Link
-	nodes map[protocol.Link][]byte
+	root   protocol.Link
+	nodes  map[protocol.Link][]byte
+	hidden []string // what is in no tree, sorted: path and kind; only where all is looked at
 }
 
 func (s *outline) read(l protocol.Link) ([]byte, error) {
@@ -47,8 +49,8 @@ func (s *outline) walk() iter.Seq2[tree.Item, error] {
 	return tree.Walk(s.read, s.root)
 }
 
-// changed is what differs between two outlines: files and links, by path.
-func changed(before, after *outline) (out []tree.Change, err error) {
+// changed is what differs between two outlines, by path: files and links, and directories.
+func changed(before, after *outline) (out, dirs []tree.Change, err error) {
 	both := func(l protocol.Link) ([]byte, error) {
 		if b, ok := before.nodes[l]; ok {
 			return b, nil
@@ -57,14 +59,16 @@ func changed(before, after *outline) (out []tree.Change, err error) {
 	}
 	for c, err := range tree.Diff(both, before.root, after.root) {
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if c.Before.Mode != tree.Dir && c.After.Mode != tree.Dir {
 			out = append(out, c)
+		} else {
+			dirs = append(dirs, c)
 		}
 	}
 	slices.SortFunc(out, func(a, b tree.Change) int { return cmp.Compare(a.Path, b.Path) })
-	return out, nil
+	return out, dirs, nil
 }
 
 // taking is how files are taken of a visit; nothing of them is kept.
@@ -75,25 +79,44 @@ func taking(choose tree.Chooser, put func(tree.Block) error) workspace.Taking {
 // shoot takes the tree of a directory. With whole it has directories without files, too.
 func shoot(ctx context.Context, dir string, choose tree.Chooser, whole bool) (outline, error) {
 	s := outline{nodes: map[protocol.Link][]byte{}}
-	t := taking(choose, func(b tree.Block) error {
-		if b.Link.CID().Type() != cid.Raw {
-			s.nodes[b.Link] = b.Data
-		}
-		return nil
-	})
+	t := taking(choose, s.put)
 	t.Whole = whole
 	var err error
 	s.root, _, err = workspace.Take(ctx, dir, t)
 	return s, err
 }
 
+// put keeps the blocks of directories.
+func (s *outline) put(b tree.Block) error {
+	if b.Link.CID().Type() != cid.Raw {
+		s.nodes[b.Link] = b.Data
+	}
+	return nil
+}
+
+// shootAll is shoot for all that tools of an agent can see of a directory.
+func shootAll(ctx context.Context, dir string) (outline, error) {
+	s := outline{nodes: map[protocol.Link][]byte{}}
+	t := taking(everything(), s.put)
+	t.Whole = true
+	odd := ""
+	t.Hidden = func(path string, mode fs.FileMode) {
+		if workspace.Reserved(filepath.Base(path)) == "" && (odd == "" || path < odd) {
+			odd = path
+		}
+		s.hidden = append(s.hidden, path+" "+mode.Type().String())
+	}
+	var err error
+	if s.root, _, err = workspace.Take(ctx, dir, t); err == nil && odd != "" {
+		err = roles.NotReusable("its input %s has a name that no tree can hold", odd)
+	}
+	slices.Sort(s.hidden)
+	return s, err
+}
+
 // inputs is the tree of what the visit reads of the workspace. Of what cannot be read no key tells.
 func (m *memoizing) inputs() (outline, error) {
-	globs := m.turn.Role.Caching.Inputs
-	if m.turn.Role.Caching.Whole {
-		globs = []string{"**"}
-	}
-	s, err := m.shootGlobs(m.turn.Workspace, globs)
+	s, err := m.look()
 	if limit, ok := errors.AsType[*workspace.LimitError](err); ok {
 		return s, fmt.Errorf("its inputs are too many or too large: %v: %w", limit, roles.ErrNotReusable)
 	}
@@ -109,6 +132,16 @@ func (m *memoizing) inputs() (outline, error) {
 		}
 	}
 	return s, nil
+}
+
+func (m *memoizing) look() (outline, error) {
+	switch {
+	case m.follows.Sees == roles.SeesEverything:
+		return shootAll(m.ctx, m.turn.Workspace)
+	case m.turn.Role.Caching.Whole:
+		return m.shootGlobs(m.turn.Workspace, []string{"**"})
+	}
+	return m.shootGlobs(m.turn.Workspace, m.turn.Role.Caching.Inputs)
 }
 
 func (m *memoizing) shootGlobs(dir string, texts []string) (outline, error) {

@@ -51,6 +51,9 @@ func (m *memoizing) performIn(s *roles.Spot, keep bool) (c protocol.Conclusion, 
 	if !whole || turn.Confined {
 		turn.Reuse.Private = s.Private()
 	}
+	if m.turn.Role.Action != protocol.ActRun {
+		turn.Reuse = nil // it is for commands
+	}
 	if !whole {
 		turn.Workspace = s.Work()
 		if there, err = m.outputsThere(); err == nil {
@@ -60,10 +63,18 @@ func (m *memoizing) performIn(s *roles.Spot, keep bool) (c protocol.Conclusion, 
 			return c, err
 		}
 	}
-	if c, err = m.by.Perform(m.ctx, turn, m.emit); err != nil {
+	if c, err = m.by.Perform(m.ctx, turn, m.heard.through(m.emit, m.follows.Ear)); err != nil {
 		return c, err
 	}
-	after, err := shoot(m.ctx, turn.Workspace, everything(), !whole)
+	switch {
+	case whole && !keep:
+		return c, nil
+	case m.heard.why != "":
+		return c, m.notStored("", m.heard.why)
+	case m.follows.Sees == roles.SeesNothing:
+		return c, m.store(turn.Workspace, nil, c, (m.e.now()-began)/1000)
+	}
+	after, err := m.after(turn.Workspace)
 	if limit, ok := errors.AsType[*workspace.LimitError](err); ok {
 		if whole {
 			return c, m.notStored("", "the files are too many or too large: "+limit.Error())
@@ -71,14 +82,20 @@ func (m *memoizing) performIn(s *roles.Spot, keep bool) (c protocol.Conclusion, 
 		return c, &protocol.Failure{Err: err, Class: "cache", ErrorInfo: protocol.ErrorInfo{Code: "outputs_limit", Phase: "cache",
 			Message: limit.Error() + ", which is more than a role with cache can change"}}
 	}
+	if errors.Is(err, roles.ErrNotReusable) {
+		return c, m.notStored("", reasonOf(err))
+	}
 	if err != nil {
 		return c, err
 	}
-	changes, err := changed(&before, &after)
+	changes, dirs, err := changed(&before, &after)
 	if err != nil {
 		return c, err
 	}
 	part, why, changes := m.judge(changes, there)
+	if m.follows.Sees == roles.SeesEverything && why == "" {
+		part, why = unkept(&before, &after, dirs, changes)
+	}
 	if !whole {
 		if err := m.hand(s, changes); err != nil {
 			return c, err
@@ -94,6 +111,14 @@ func (m *memoizing) performIn(s *roles.Spot, keep bool) (c protocol.Conclusion, 
 		return c, m.notStored(part, why)
 	}
 	return c, m.store(turn.Workspace, changes, c, (m.e.now()-began)/1000)
+}
+
+// after is what lies in the directory of the visit when it has been performed.
+func (m *memoizing) after(dir string) (outline, error) {
+	if m.follows.Sees == roles.SeesEverything {
+		return shootAll(m.ctx, dir)
+	}
+	return shoot(m.ctx, dir, everything(), !m.turn.Role.Caching.Whole)
 }
 
 func everything() tree.Chooser {
@@ -194,6 +219,9 @@ func (m *memoizing) judge(all []tree.Change, there map[string]tree.Entry) (part,
 		if !m.turn.Role.Caching.Whole && !choosesPath(outputs, c.Path) {
 			blame(c.Path, "it is written and not among the outputs")
 		}
+		if ear := m.follows.Ear; ear != nil && !ear.Wrote(c.Path) {
+			blame(c.Path, "it changed meanwhile, and no call of a tool named it")
+		}
 		if c.Before.Mode == tree.Omitted || c.After.Mode == tree.Omitted {
 			blame(c.Path, "it cannot be kept: "+cmp.Or(c.After.Why, c.Before.Why))
 			continue
@@ -207,6 +235,20 @@ func (m *memoizing) judge(all []tree.Change, there map[string]tree.Entry) (part,
 		changes = append(changes, c)
 	}
 	return part, why, changes
+}
+
+// unkept is what changed besides files in what an agent can see of its workspace, since a result tells of files alone.
+func unkept(before, after *outline, dirs, files []tree.Change) (part, why string) {
+	if !slices.Equal(before.hidden, after.hidden) {
+		return "", "names of git or wf came or went meanwhile"
+	}
+	for _, d := range dirs {
+		in := func(c tree.Change) bool { return c.After.Mode != "" && strings.HasPrefix(c.Path, d.Path+"/") }
+		if d.After.Mode != tree.Dir || !slices.ContainsFunc(files, in) {
+			return d.Path, "a directory without files came or went"
+		}
+	}
+	return "", ""
 }
 
 // hand puts what a command made in its copy into the workspace.
@@ -250,7 +292,7 @@ func (m *memoizing) notStored(part, why string) error {
 
 // store keeps a result for others.
 func (m *memoizing) store(dir string, changes []tree.Change, c protocol.Conclusion, ms int64) error {
-	memo := protocol.Memo{Kind: protocol.KindMemo, V: protocol.RecordVersion, Key: m.key, Origin: m.origin(), Changes: []protocol.MemoChange{}}
+	memo := protocol.Memo{Opening: m.heard.opening, Kind: protocol.KindMemo, V: protocol.RecordVersion, Key: m.key, Origin: m.origin(), Changes: []protocol.MemoChange{}}
 	for _, p := range m.parts {
 		memo.Parts = append(memo.Parts, protocol.MemoDigest{Name: p.Name, Digest: hex.EncodeToString(p.Digest[:])})
 	}
@@ -288,7 +330,7 @@ func (m *memoizing) store(dir string, changes []tree.Change, c protocol.Conclusi
 	if err != nil {
 		return err
 	}
-	now, err := m.follows()
+	now, err := m.from()
 	if err != nil {
 		return err
 	}

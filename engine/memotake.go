@@ -60,7 +60,7 @@ func (m *memoizing) take() (done bool, miss protocol.NotReused, c protocol.Concl
 		miss.Why = protocol.MemoConflict
 		return false, miss, c, err
 	}
-	reused := protocol.Reused{Memo: r.link.String(), Key: m.key, Origin: r.memo.Origin, Files: len(r.changes), Spared: sparedOf(stored)}
+	reused := protocol.Reused{Opening: r.memo.Opening, Memo: r.link.String(), Key: m.key, Origin: r.memo.Origin, Files: len(r.changes), Spared: sparedOf(stored)}
 	if err := m.emit(m.ctx, reused); err != nil {
 		return false, miss, c, err
 	}

@@ -18,6 +18,7 @@ type assignment struct {
 	by    roles.Performer
 	own   *ownVisit // where the visit has a copy of the workspace for itself
 	rules string    // format and semantics of the run
+	told  bool      // messages from outside were put into its prompt
 
 	preparing *preparation // of one that was held before its step_started was whole; else nil
 }
@@ -59,7 +60,7 @@ func (d *driver) assign(ctx context.Context, x *assignment, step string) error {
 		x.since = v.First
 	}
 	if o := d.s.Opened(); x.turn.Role.Caching != nil {
-		x.rules = rulesOf(&o.Start)
+		x.rules, x.told = rulesOf(&o.Start), v.Told
 	}
 	if v.Begun.Preparing {
 		if d.preparing[step] == nil { // it was cut off

@@ -17,16 +17,45 @@ import (
 
 // A Reuser is a Performer that says what its results follow from, so that one can be reused.
 type Reuser interface {
-	// Follows tells of a turn what its result follows from, besides the role and the files of the workspace, and what it
-	// inherits of the environment. scratch is an empty directory, for what is to be tried. An error wrapping
-	// ErrNotReusable says why no result of it may be reused; others that it could not be found out.
-	Follows(ctx context.Context, turn protocol.Turn, scratch string) (parts []protocol.MemoPart, environ []string, err error)
+	// Follows tells of a turn what its result follows from, besides the role and the files of the workspace. scratch is an
+	// empty directory, for what is to be tried. An error wrapping ErrNotReusable says why no result of it may be reused;
+	// others that it could not be found out.
+	Follows(ctx context.Context, turn protocol.Turn, scratch string) (Follows, error)
+}
+
+// Follows is what a result follows from.
+type Follows struct {
+	Parts   []protocol.MemoPart // of the key, behind those of the files
+	Environ []string            // NAME=value: what a command inherits
+	Sees    Sight               // of the workspace
+	// Ear hears what a performance emits; nil where that forbids nothing.
+	Ear Ear
+}
+
+// Sight is what a visit whose result may be reused can see of the workspace.
+type Sight int
+
+// A visit sees the files that its role names as inputs, or all of them; nothing; or all of them and also directories without
+// files, and which names lie where that belong to git and wf.
+const (
+	SeesInputs Sight = iota
+	SeesNothing
+	SeesEverything
+)
+
+// An Ear listens to a performance. Its methods are called one at a time.
+type Ear interface {
+	// Hear is called with each event, in order; what it gives says why the result is not kept for others, "" for nothing.
+	Hear(data protocol.Data) (why string)
+	// Wrote reports whether the performance can have changed a file, by its path in the workspace.
+	Wrote(path string) bool
 }
 
 // ErrNotReusable says that a result of a visit may not be reused.
 var ErrNotReusable = errors.New("its result cannot be reused")
 
-func notReusable(format string, args ...any) error {
+// NotReusable is an error that wraps ErrNotReusable.
+func NotReusable(format string, args ...any) error {
 	return fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), ErrNotReusable)
 }
 
@@ -35,14 +64,14 @@ var unseen = []string{"TERM", "TMPDIR"}
 
 // Follows tells it of a command: walls that hide files, the environment, the tools, and the turn without what names the
 // run.
-func (r *Run) Follows(ctx context.Context, turn protocol.Turn, scratch string) ([]protocol.MemoPart, []string, error) {
+func (r *Run) Follows(ctx context.Context, turn protocol.Turn, scratch string) (Follows, error) {
 	var parts []protocol.MemoPart
 	part := func(name string, value []byte) { parts = append(parts, protocol.NewMemoPart(name, value)) }
 	spec := turn.Role.Caching
 	for name, value := range turn.Env {
 		for _, secret := range turn.Secrets {
 			if strings.Contains(value, protocol.SecretRef(secret)) {
-				return nil, nil, notReusable("env.%s holds a secret", name)
+				return Follows{}, NotReusable("env.%s holds a secret", name)
 			}
 		}
 	}
@@ -50,11 +79,11 @@ func (r *Run) Follows(ctx context.Context, turn protocol.Turn, scratch string) (
 	if !spec.Whole {
 		hiding, ok := r.Walls.(Hiding)
 		if !ok {
-			return nil, nil, notReusable("nothing here hides files from commands")
+			return Follows{}, NotReusable("nothing here hides files from commands")
 		}
 		besides, err := hiding.Hides()
 		if err != nil {
-			return nil, nil, notReusable("%v", err)
+			return Follows{}, NotReusable("%v", err)
 		}
 		sees += "\n" + besides
 	}
@@ -67,14 +96,14 @@ func (r *Run) Follows(ctx context.Context, turn protocol.Turn, scratch string) (
 	for i, line := range spec.Toolchain {
 		out, err := r.tells(ctx, turn, line, filepath.Join(scratch, fmt.Sprint(i)), environ)
 		if err != nil {
-			return nil, nil, err
+			return Follows{}, err
 		}
 		part("toolchain "+line, out)
 	}
 	if err := r.turnParts(turn, part); err != nil {
-		return nil, nil, err
+		return Follows{}, err
 	}
-	return parts, environ, nil
+	return Follows{Parts: parts, Environ: environ}, nil
 }
 
 // reusable is what a command inherits whose result may be reused, sorted.
@@ -125,7 +154,7 @@ func (r *Run) tells(ctx context.Context, turn protocol.Turn, line, dir string, e
 	case err != nil:
 		return nil, fmt.Errorf("toolchain of %s: %w", turn.Step, err)
 	case code != 0:
-		return nil, notReusable("the toolchain command %q ended with exit status %d: %s", line, code, firstLine(said.String()))
+		return nil, NotReusable("the toolchain command %q ended with exit status %d: %s", line, code, firstLine(said.String()))
 	}
 	return said.Bytes(), nil
 }

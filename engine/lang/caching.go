@@ -17,7 +17,7 @@ import (
 func cacheShape() *shape {
 	const run = "run: make dist\n"
 	return either(yesNo, object([]key{
-		{name: "inputs", shape: &shape{kind: aList, elem: str}, required: true, doc: "Files of the workspace that the command sees, as globs: no others are there, and these cannot be written. An empty list is none.", example: run + "cache: {inputs: [src/**, Makefile], outputs: [dist/**]}", field: "roles[].caching.inputs"},
+		{name: "inputs", shape: &shape{kind: aList, elem: str}, unset: "a command must say it; an agent cannot", doc: "Files of the workspace that the command sees, as globs: no others are there, and these cannot be written. An empty list is none.", example: run + "cache: {inputs: [src/**, Makefile], outputs: [dist/**]}", field: "roles[].caching.inputs"},
 		{name: "outputs", shape: listOf(str), unset: "none", doc: "Files of the workspace that the command makes or changes, as globs. A result with a change of any other file is used and not kept.", example: run + "cache: {inputs: [src/**, Makefile], outputs: [dist/**]}", field: "roles[].caching.outputs"},
 		{name: "env", shape: listOf(matching(wordName, "the name of a variable")), unset: "none", doc: "Variables of the environment of wf that the command gets, and that results follow from. What is written under env of the role counts by itself.", example: run + "cache: {inputs: [src/**], env: [CC, CFLAGS]}", field: "roles[].caching.env"},
 		{name: "toolchain", shape: listOf(text), unset: "none", doc: "Commands that say which tools there are: results follow from what they write. They run in an empty directory, confined, before each visit.", example: run + "cache: {inputs: [src/**], outputs: [dist/**], toolchain: [go version]}", field: "roles[].caching.toolchain"},
@@ -27,12 +27,22 @@ func cacheShape() *shape {
 }
 
 // caching reads whether results of a role are reused; nil where they are not.
-func (l *loader) caching(role string, n *yaml.Node) *protocol.Caching {
+func (l *loader) caching(role string, action protocol.Action, n *yaml.Node) *protocol.Caching {
 	if !l.good(n) || n.Kind == yaml.Scalar && !l.yes(n) {
 		return nil
 	}
 	if n.Kind != yaml.Mapping {
 		return &protocol.Caching{Whole: true}
+	}
+	path := "roles." + role + ".cache"
+	if action == protocol.ActPrompt {
+		for _, p := range n.Pairs {
+			if slices.Contains([]string{"inputs", "outputs", "env", "toolchain"}, p.Key.Value) {
+				l.wrongAt(p.Key, "WF002", fmt.Sprintf("%s.%s means nothing beside prompt", path, p.Key.Value), "remove it: an agent sees all files that its tools reach, and they are in the key")
+			}
+		}
+	} else if !hasKey(n, "inputs") {
+		l.wrongAt(n, "WF002", fmt.Sprintf("%s lacks the key %q", path, "inputs"), "add inputs: […], or write  cache: true")
 	}
 	c := &protocol.Caching{
 		Inputs: l.globs("roles."+role+".cache.inputs", n.Get("inputs")), Outputs: l.globs("roles."+role+".cache.outputs", n.Get("outputs")),
@@ -42,6 +52,9 @@ func (l *loader) caching(role string, n *yaml.Node) *protocol.Caching {
 	c.Env = slices.Compact(c.Env)
 	if c.Scope = l.str(n.Get("scope")); c.Scope == protocol.CacheStore {
 		c.Scope = ""
+	}
+	if action == protocol.ActPrompt {
+		return &protocol.Caching{Whole: true, Scope: c.Scope, For: c.For}
 	}
 	return c
 }
@@ -65,6 +78,9 @@ func (l *loader) cacheRules(r *protocol.Role, n *yaml.Node) {
 	}
 	cannot := func(why, hint string) {
 		l.report(n, Diagnostic{Code: "WF039", Message: fmt.Sprintf("results of role %q cannot be reused: %s", r.Name, why), Hint: hint})
+	}
+	if r.Action == protocol.ActPrompt {
+		l.agentCacheRules(r, cannot)
 	}
 	if r.Network != "" || len(r.NetworkHosts) > 0 {
 		cannot("it reads the network, which no key can tell", "remove cache or network")
@@ -100,9 +116,37 @@ func (l *loader) cacheRules(r *protocol.Role, n *yaml.Node) {
 		}
 	}
 	for i := range l.w.Edges {
-		if e := &l.w.Edges[i]; r.Caching.Whole && e.ForEach != "" && slices.Contains(e.To, r.Name) {
-			cannot("its visits for the items overlap in the workspace, so that none tells what it changed", "say what it reads and writes: cache: {inputs: […], outputs: […]}; each visit then has files of its own")
+		e := &l.w.Edges[i]
+		if !r.Caching.Whole || e.ForEach == "" || !slices.Contains(e.To, r.Name) {
+			continue
 		}
+		switch {
+		case r.Action != protocol.ActPrompt:
+			cannot("its visits for the items overlap in the workspace, so that none tells what it changed", "say what it reads and writes: cache: {inputs: […], outputs: […]}; each visit then has files of its own")
+		case slices.Contains(r.Tools, "edit_file") || slices.Contains(r.Tools, "write_file"):
+			cannot("its visits for the items overlap in the workspace, so that none tells what it changed", "remove cache, or have a role with a loop change the files one after the other")
+		}
+	}
+}
+
+// agentCacheRules are those of agents: their results follow from what they are sent, their model and files alone.
+func (l *loader) agentCacheRules(r *protocol.Role, cannot func(why, hint string)) {
+	for _, t := range r.Tools {
+		switch {
+		case t == "shell":
+			cannot("its tool shell runs commands, and no key can tell what they find", "remove cache or shell; a command in a role of its own can have cache")
+		case strings.HasPrefix(t, "mcp:"):
+			cannot(fmt.Sprintf("what its tool %s answers no key can tell", t), "remove cache or the tool")
+		}
+	}
+	if t := mayAsk(r); t != "" && t != "shell" && !strings.HasPrefix(t, "mcp:") {
+		cannot(fmt.Sprintf("a person is asked for calls of %s", t), fmt.Sprintf("remove cache, or write  {%s: auto}", t))
+	}
+	if r.Memory != nil {
+		cannot("it has a memory, which no key can tell", "remove cache or memory")
+	}
+	if r.Context == protocol.ContextTask {
+		cannot("it works on tasks, whose steps are no part of its answer", "remove cache or context: task")
 	}
 }
 

@@ -99,7 +99,7 @@ var beside = map[string]struct{ actions, proof string }{
 	"artifacts.max_size":   {"", "TestO06bBeyondALimitTheVisitFails"},
 	"artifacts.max_total":  {"", "TestO06bBeyondALimitTheVisitFails"},
 	"artifacts.max_files":  {"", "TestO06bBeyondALimitTheVisitFails"},
-	"cache":                {"run", "TestM01TheWholeWorkspace"},
+	"cache":                {"prompt run", "TestM01TheWholeWorkspace"},
 	"cache.inputs":         {"", "TestM01AResultIsReused"},
 	"cache.outputs":        {"", "TestM01WritesBesideTheOutputsPreventStoring"},
 	"cache.env":            {"", "TestM02TheFirstThingThatDiffersIsNamed"},
@@ -272,7 +272,7 @@ var samples = map[string]string{
 	"description": "What it is for.", "tools": "[read_file]", "model": "a/b", "params": "{temperature: 1}", "max_turns": "3",
 	"context": "task", "task": "{words: 10}", "task_summaries": "1", "dynamic": "[date]", "compaction": "{keep: 2}", "memory": "true",
 	"sandbox": "off", "network": "allow", "timeout": "1m", "retry": "2", "max_visits": "3", "route": "all", "continue_on_error": "true",
-	"once": "true", "concurrency": "g", "on_timeout": "escalate", "remind": "1m", "assignees": "[anna]", "stdin": "text", "env": "{A: b}", "dir": "sub", "artifacts": "[dist]", "merge": "{of: coder}", "workspace": "own", "cache": "{inputs: [src/**]}",
+	"once": "true", "concurrency": "g", "on_timeout": "escalate", "remind": "1m", "assignees": "[anna]", "stdin": "text", "env": "{A: b}", "dir": "sub", "artifacts": "[dist]", "merge": "{of: coder}", "workspace": "own", "cache": "true",
 }
 
 // TestEveryKeyOfARoleHasAnEffectOrIsRefused loads each key beside each action: either the

@@ -22,7 +22,7 @@ var actions = []protocol.Action{protocol.ActPrompt, protocol.ActRun, protocol.Ac
 var works = sync.OnceValue(func() map[string][]protocol.Action {
 	acts := []protocol.Action{protocol.ActPrompt, protocol.ActRun}
 	m := map[string][]protocol.Action{
-		"choices": {protocol.ActAsk}, "form": {protocol.ActAsk}, "with": {protocol.ActWorkflow}, "once": {protocol.ActRun}, "cache": {protocol.ActRun}, "stdin": {protocol.ActRun},
+		"choices": {protocol.ActAsk}, "form": {protocol.ActAsk}, "with": {protocol.ActWorkflow}, "once": {protocol.ActRun}, "cache": {protocol.ActRun, protocol.ActPrompt}, "stdin": {protocol.ActRun},
 		"env": acts, "dir": acts, "output": acts, "artifacts": acts, "sandbox": acts, "network": acts,
 		"concurrency": append(acts, protocol.ActWorkflow),
 		"timeout":     append(acts, protocol.ActWorkflow, protocol.ActAsk), "retry": append(acts, protocol.ActWorkflow, protocol.ActAsk),
@@ -165,7 +165,7 @@ func (l *loader) decodeRole(r *protocol.Role, key, n, defaults *yaml.Node) {
 	if m := n.Get("merge"); l.good(m) && m.Kind == yaml.Mapping {
 		r.Merge = &protocol.Merge{Of: l.str(m.Get("of"))}
 	}
-	r.Caching = l.caching(r.Name, n.Get("cache"))
+	r.Caching = l.caching(r.Name, r.Action, n.Get("cache"))
 }
 
 // network is a word and endpoints, sorted. The word packages may be one of the list.

@@ -171,8 +171,11 @@ func writeRole(m fields, r *protocol.Role) {
 	if cache, ok := m["caching"].(fields); ok {
 		delete(m, "caching")
 		writeDurations(cache)
-		if m["cache"] = cache; r.Caching.Whole {
+		delete(cache, "whole")
+		if m["cache"] = cache; r.Caching.Whole && len(cache) == 0 {
 			m["cache"] = true
+		} else if r.Caching.Whole {
+			// what an agent sees is not written
 		} else if len(r.Caching.Inputs) == 0 {
 			cache["inputs"] = []any{}
 		}
