@@ -17,15 +17,19 @@ import (
 
 func newDemo(a *app) *cobra.Command {
 	var dir string
+	var noCache bool
 	cmd := &cobra.Command{
 		Use:   "demo [DIR]",
 		Short: "Watch a workflow repair a failing Go module, without a key",
 		Long: `Write a small Go module with failing tests into a new directory and run a workflow that repairs it: a
 test, an agent that fixes, the test again, the same agent again, a review. The model is a script; the
 tools, the tests and everything that is recorded are real. It needs go, but no key, no server and no
-network.`,
+network. A second demo performs nothing: it reuses the results of the first.`,
 		Example: `  wf demo
-  wf demo --dir ./split && cat split/workflows/fix-bug.yaml`,
+  wf demo --dir ./split && cat split/workflows/fix-bug.yaml
+
+  # the second demo reuses what the first one has performed; this one performs everything
+  wf demo --no-cache`,
 		Args: takes(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
@@ -34,17 +38,18 @@ network.`,
 				}
 				dir = args[0]
 			}
-			return a.demo(cmd.Context(), dir)
+			return a.demo(cmd.Context(), dir, noCache)
 		},
 	}
 	cmd.Flags().StringVar(&dir, "dir", "", "where to write the module: a new or empty directory (default: a temporary one)")
+	cmd.Flags().BoolVar(&noCache, "no-cache", false, "perform everything, although an earlier demo has the results")
 	return cmd
 }
 
 // demo writes the module, repairs it, and says what to look at. The store is the one that
 // every other command finds from here, so that wf resume -1 goes on with a demo that was
 // killed.
-func (a *app) demo(ctx context.Context, dir string) error {
+func (a *app) demo(ctx context.Context, dir string, noCache bool) error {
 	if _, err := exec.LookPath("go"); err != nil {
 		return protocol.ErrUsage.With("install Go from https://go.dev/dl, or see wf init", "wf demo tests a Go module, and there is no go in the PATH")
 	}
@@ -60,7 +65,7 @@ func (a *app) demo(ctx context.Context, dir string) error {
 	if why := sandbox.Probe().Lacks(sandbox.Policy{}); why != "" {
 		a.Progress("  commands cannot be confined here (%s): those of the demo run as you", why)
 	}
-	err = a.run(ctx, filepath.Join(dir, filepath.FromSlash(workflows.DemoWorkflow)), runFlags{dir: dir, Start: api.Start{Tags: []string{"demo"}}})
+	err = a.run(ctx, filepath.Join(dir, filepath.FromSlash(workflows.DemoWorkflow)), runFlags{dir: dir, noCache: noCache, Start: api.Start{Tags: []string{"demo"}}})
 	if err != nil || a.AsJSON() {
 		return err
 	}

@@ -83,7 +83,7 @@ func demoScreen(t *testing.T) string {
 	a.Color, a.Options.Store = "never", filepath.Join(home, ".wf")
 	a.Out.Color, a.Err.Color = false, false
 	dir := filepath.Join(home, "wf-demo")
-	if err := a.demo(context.Background(), dir); err != nil {
+	if err := a.demo(context.Background(), dir, true); err != nil {
 		t.Fatalf("%v\n%s", err, x.text(t))
 	}
 	return "$ go run ./cmd/wf demo\n" + strings.ReplaceAll(x.text(t), dir, "/tmp/wf-demo")

@@ -38,6 +38,9 @@ func (p *Printer) ShowRun(v *api.Run) error {
 		row("forked from", ShortOf(v.Info.ForkedFrom))
 	}
 	row("time", Span(time.Duration(v.ActiveMS)*time.Millisecond))
+	if v.Reuse != nil {
+		row("reuse", Reused(v))
+	}
 	row("workspace", v.Info.Workspace)
 	if parent := v.Info.Parent; parent != nil {
 		row("parent", string(parent.Run)+":"+parent.Step)
@@ -90,6 +93,9 @@ func (p *Printer) ShowOutcome(v *api.Run) error {
 	}
 	p.showTail(v)
 	p.showCleanup(v)
+	if v.Reuse != nil {
+		fmt.Fprintf(p.Out, "  %s\n", Visible(Reused(v)))
+	}
 	if err := p.showFields("", v.Outputs); err != nil {
 		return err
 	}
