@@ -18,6 +18,7 @@ type Cost struct {
 	Prices string         `json:"prices"` // date of the table
 	Items  []*CostRow     `json:"items"`
 	Total  *CostRow       `json:"total"`
+	Reused int            `json:"reused,omitempty"` // steps that took an earlier result: they cost nothing, and have no calls
 }
 
 // CostRow is a sum over calls, in tokens and dollars.

@@ -12,6 +12,8 @@ type Prompt struct {
 	Digest   CID                `json:"digest"` // as in the prompt event
 	Messages []protocol.Message `json:"messages"`
 	Tools    json.RawMessage    `json:"tools"` // a list
+	// ReusedFrom is RUN:STEP whose result was taken: nothing was sent then. Left out where the visit was performed.
+	ReusedFrom string `json:"reused_from,omitempty"`
 }
 
 // Messages is a Prompt with what the provider had seen of it before.

@@ -29,6 +29,7 @@ func Cost(ctx context.Context, s protocol.Source, run protocol.RunID, by string,
 	named := map[string]*sum{}
 	attempts := map[string]int{}
 	goals := map[string]string{} // of tasks, by step
+	reused := map[string]bool{}  // steps
 	for e, err := range s.After(ctx, run, 0) {
 		if err != nil {
 			return nil, err
@@ -40,6 +41,10 @@ func Cost(ctx context.Context, s protocol.Source, run protocol.RunID, by string,
 				return nil, err
 			}
 			attempts[e.StepName()] = d.Attempt
+		case protocol.EvReused:
+			reused[e.StepName()] = true
+		case protocol.EvNotReused:
+			delete(reused, e.StepName())
 		case protocol.EvTaskStarted:
 			d, err := cas.DecodeData[protocol.TaskStarted](&e.Event)
 			if err != nil {
@@ -67,7 +72,7 @@ func Cost(ctx context.Context, s protocol.Source, run protocol.RunID, by string,
 			total.add(u, table)
 		}
 	}
-	out := &api.Cost{Schema: "wf.cost/v1", Run: run, By: by, Prices: table.Date, Items: []*api.CostRow{}, Total: total.row()}
+	out := &api.Cost{Schema: "wf.cost/v1", Run: run, By: by, Prices: table.Date, Items: []*api.CostRow{}, Total: total.row(), Reused: len(reused)}
 	for _, row := range rows {
 		out.Items = append(out.Items, row.row())
 	}

@@ -49,6 +49,9 @@ func Messages(ctx context.Context, e *engine.Engine, run protocol.RunID, step st
 		tools = json.RawMessage("[]")
 	}
 	out := &api.Messages{Prompt: api.Prompt{Schema: "wf.messages/v1", Digest: prompt.Digest(histories[0].Tools, now).String(), Messages: now, Tools: tools}}
+	if x.Reuse != nil {
+		out.ReusedFrom = x.Reuse.From
+	}
 	if x.Action == protocol.ActRun {
 		return out, command(ctx, e, run, x.Role, histories[0], out)
 	}

@@ -31,6 +31,9 @@ func (p *Printer) ShowCost(c *api.Cost, config string) error {
 	if n := c.Total.Unreported; n > 0 {
 		fmt.Fprintf(p.Out, "%s told no tokens and %s not counted\n", protocol.Plural(n, "call"), map[bool]string{true: "is", false: "are"}[n == 1])
 	}
+	if c.Reused > 0 {
+		fmt.Fprintf(p.Out, "%s reused and cost nothing\n", were(c.Reused))
+	}
 	if c.Total.CostUSD == nil {
 		fmt.Fprintln(p.Out, "some prices are unknown: set them under prices: in "+config+", or in .wf/config.yaml and then wf trust, in micro-dollars per million tokens")
 	}

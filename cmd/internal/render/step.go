@@ -121,6 +121,9 @@ func (p *Printer) commandLines(step string, c *api.Command) error {
 
 // messageLines shows the messages, and where what the previous visit was sent ends.
 func (p *Printer) messageLines(m *api.Messages) error {
+	if m.ReusedFrom != "" {
+		fmt.Fprintf(p.Out, "%s\n", p.Out.Yellow("nothing was sent: the answer is that of "+Visible(m.ReusedFrom)+". The request would have been"))
+	}
 	if n := len(m.Tools); n > len("[]") {
 		fmt.Fprintf(p.Out, "%s %s\n", p.Out.Bold("tools"), p.Out.Dim(fmt.Sprintf("%d bytes", n)))
 	}

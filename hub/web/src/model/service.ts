@@ -203,6 +203,7 @@ export interface Cost {
   prices: string; // Date of the table.
   items: Array<CostRow>;
   total: CostRow;
+  reused?: number; // Steps that took an earlier result: they cost nothing, and have no calls.
 }
 
 /** A sum over calls, in tokens and dollars. */
@@ -515,6 +516,7 @@ export interface Messages {
   digest: CID; // As in the prompt event.
   messages: Array<Message>;
   tools: Array<unknown>; // A list.
+  reused_from?: string; // RUN:STEP whose result was taken: nothing was sent then. Left out where the visit was performed.
   resumes: string | null; // The visit whose conversation goes on, or null.
   shared_prefix: number; // Leading messages that were sent with it, byte for byte.
   seam?: Seam;
