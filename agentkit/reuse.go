@@ -257,6 +257,9 @@ func (e *ear) called(d protocol.ToolCall) string {
 	if part := reserved(name); part != "" {
 		return "a call names a file of " + part + ", which no key can tell"
 	}
+	if i := slices.IndexFunc(tool.All(), func(t tool.Tool) bool { return t.Name == d.Name }); i < 0 || tool.All()[i].ReadOnly {
+		return ""
+	}
 	e.wrote[path.Join(filepath.ToSlash(e.turn.Role.Dir), name)] = true
 	return ""
 }

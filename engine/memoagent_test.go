@@ -28,16 +28,19 @@ type agents struct {
 	agent   agentkit.Agent
 	calls   atomic.Int64 // of models
 	scripts string       // the directory that scripts are in
+	asking  func()       // called before each call; may be nil
 }
 
 // counted is a model whose calls are counted.
 type counted struct {
 	llms.Model
-	n *atomic.Int64
+	of *agents
 }
 
 func (c counted) GenerateContent(ctx context.Context, m []llms.MessageContent, o ...llms.CallOption) (*llms.ContentResponse, error) {
-	c.n.Add(1)
+	if c.of.calls.Add(1); c.of.asking != nil {
+		c.of.asking()
+	}
 	return c.Model.GenerateContent(ctx, m, o...)
 }
 
@@ -51,7 +54,7 @@ func newAgents(t testing.TB, script string) *agents {
 		if err != nil {
 			return nil, err
 		}
-		return counted{m, &a.calls}, nil
+		return counted{m, a}, nil
 	}
 	a.set()
 	return a
