@@ -4,11 +4,21 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
+	"sync/atomic"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
+	"wf/agentkit/modeltest"
+	"wf/api"
 	"wf/cas"
 	"wf/engine"
 	"wf/protocol"
@@ -84,6 +94,117 @@ roles:
 		if left, err := filepath.Glob(filepath.Join(dir, "out", ".wf-*")); err != nil || len(left) > 0 {
 			t.Errorf("killed behind event %d: %v is left, %v", point+1, left, err)
 		}
+	}
+}
+
+// M-01: so does an agent that is killed around reused, with what it wrote.
+func TestM01AnAgentThatIsKilledAroundReused(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts some 20 processes")
+	}
+	t.Parallel()
+	p := newPlace(t)
+	var script strings.Builder
+	script.WriteString("writer#1:\n  - tools:\n")
+	for i := range 100 {
+		fmt.Fprintf(&script, "    - {tool: write_file, args: {path: out/%d, content: file %d}}\n", i, i)
+	}
+	script.WriteString("  - {text: written}\nwriter#2: [{text: again}]\n")
+	flow := t.TempDir()
+	write(t, flow, "replies.yaml", script.String())
+	write(t, flow, "write.yaml", `
+wf: 1
+name: write
+defaults: {model: script/replies.yaml, timeout: 1m}
+limits: {cost_usd: 1}
+roles:
+  writer: {prompt: Write., tools: [write_file], cache: true}
+  note: {set: {n: "${{ steps.writer.visit }}"}}
+edges:
+  - {from: START, to: writer, prompt: all}
+  - {from: writer, to: note}
+  - {from: note, to: writer, prompt: once more, limit: 1, on_limit: END}
+`)
+	run := filepath.Join(flow, "write.yaml")
+	p.wf(0, "run", run, "-q")
+	var want api.Run
+	p.read(&want, "show", "-1")
+	for point := range 8 {
+		if err := os.RemoveAll(filepath.Join(p.dir, "out")); err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.Command("wf", "run", run, "--request-id", fmt.Sprint(point), "-q")
+		cmd.Dir, cmd.Env = p.dir, append(os.Environ(), p.env...)
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan error, 1)
+		go func() { ended <- cmd.Wait() }()
+		awaitSeq(t, filepath.Join(p.dir, ".wf"), engine.RequestRun(fmt.Sprint(point)), protocol.Seq(point+1), ended)
+		if err := cmd.Process.Kill(); err != nil && err != os.ErrProcessDone {
+			t.Fatal(err)
+		}
+		<-ended
+		var got api.Run
+		if p.read(&got, "show", "-1"); got.Status != protocol.Done {
+			p.wf(0, "resume", "-1", "-q")
+			p.read(&got, "show", "-1")
+		}
+		if d := cmp.Diff(concluded(want), concluded(got)); d != "" {
+			t.Errorf("killed behind event %d (-whole +killed):\n%s", point+1, d)
+		}
+		for i := range 100 {
+			if b, err := os.ReadFile(filepath.Join(p.dir, "out", fmt.Sprint(i))); string(b) != fmt.Sprintf("file %d", i) {
+				t.Fatalf("killed behind event %d: out/%d is %q, %v", point+1, i, b, err)
+			}
+		}
+		p.wf(0, "verify", "-1")
+		p.wf(0, "replay", "-1", "--check")
+	}
+}
+
+// M-01: a model of a real server is not asked again.
+func TestM01ALlamaServerIsAskedOnce(t *testing.T) {
+	t.Parallel()
+	oneAfterAnother(t)
+	base := modeltest.Llama(t, "-n", "48")
+	to, err := url.Parse(base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var asked atomic.Int64
+	proxy := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: to.Scheme, Host: to.Host})
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked.Add(1)
+		proxy.ServeHTTP(w, r)
+	}))
+	t.Cleanup(front.Close)
+	p := newPlace(t, "OPENAI_BASE_URL="+front.URL+"/v1")
+	write(t, p.dir, "poem.yaml", `
+wf: 1
+name: poem
+defaults: {model: openai/tiny, timeout: 5m}
+limits: {tokens: 500000}
+roles:
+  poet: {prompt: You write one word., cache: true, params: {grammar: 'root ::= [a-z] [a-z] [a-z] [a-z]'}}
+  critic: {prompt: You judge one word., cache: true, params: {grammar: 'root ::= [a-z] [a-z] [a-z] [a-z]'}}
+edges: [{from: START, to: poet, prompt: Begin.}, {from: poet, to: critic, prompt: "${{ output.text }}"}, {from: critic, to: END}]
+`)
+	var first, again api.Run
+	if err := json.Unmarshal(p.wf(0, "run", "poem.yaml", "-o", "json"), &first); err != nil {
+		t.Fatal(err)
+	}
+	if asked.Swap(0) < 2 {
+		t.Fatal("the server was not asked")
+	}
+	if err := json.Unmarshal(p.wf(0, "run", "poem.yaml", "-o", "json"), &again); err != nil {
+		t.Fatal(err)
+	}
+	if n := asked.Load(); n != 0 {
+		t.Errorf("the server was asked %d times by the second run: %s", n, p.wf(0, "explain", "-1:poet#1", "--cache"))
+	}
+	if d := cmp.Diff(concluded(first), concluded(again)); d != "" || again.Reuse == nil || again.Reuse.Performed != 0 {
+		t.Errorf("concluded (-first +again), %+v:\n%s", again.Reuse, d)
 	}
 }
 

@@ -31,7 +31,7 @@ func Reused(v *api.Run) string {
 	}
 	switch {
 	case !v.Status.Final():
-		return fmt.Sprintf("%s performed so far, %d reused%s", were(r.Performed), r.Reused, from)
+		return fmt.Sprintf("so far: %s reused%s, %d performed", protocol.Plural(r.Reused, "step"), from, r.Performed)
 	case r.Performed > 0 && r.Reused == 1:
 		return fmt.Sprintf("%s performed, 1 was reused%s", were(r.Performed), from)
 	case r.Performed > 0:
