@@ -70,11 +70,12 @@ type Engine struct {
 	// Scratch is where visits whose results are reused have copies of their files; "" is a directory of the user's cache.
 	Scratch string
 
-	lib   library
-	areas areas
-	pasts pasts
-	stays stays
-	sweep sync.Once // of Scratch
+	lib    library
+	areas  areas
+	pasts  pasts
+	stays  stays
+	sights sights
+	sweep  sync.Once // of Scratch
 
 	unknownOrigin sync.Once // Foreign has warned
 }

@@ -157,11 +157,15 @@ func (m *memoizing) followed() error {
 	if m.turn.Trial != "" {
 		m.parts = append(m.parts, protocol.NewMemoPart("trial", []byte(m.turn.Trial)))
 	}
-	scratch, drop, err := m.e.scratchDir()
-	if err != nil {
-		return err
+	scratch := ""
+	if len(m.turn.Role.Caching.Toolchain) > 0 {
+		dir, drop, err := m.e.scratchDir()
+		if err != nil {
+			return err
+		}
+		defer drop()
+		scratch = dir
 	}
-	defer drop()
 	if m.follows, err = by.Follows(m.ctx, m.turn, scratch); err != nil {
 		return err
 	}

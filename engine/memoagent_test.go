@@ -75,16 +75,19 @@ func (a *agents) set() {
 // asked is how many calls of models were made since it was asked last.
 func (a *agents) asked() int { return int(a.calls.Swap(0)) }
 
+// rendered is the request that a visit has come to, as wf replay --check renders it.
+func rendered(t protocol.Turn) ([]byte, protocol.Link, error) {
+	m, err := prompt.Rebuild(t)
+	if err != nil {
+		return nil, protocol.Link{}, err
+	}
+	b := prompt.Bytes(t.History.Tools, m)
+	return b, protocol.RawLink(b), nil
+}
+
 func (a *agents) proved(id protocol.RunID) *engine.CheckReport {
 	a.t.Helper()
-	rep, err := a.e.Check(context.Background(), id, func(t protocol.Turn) ([]byte, protocol.Link, error) {
-		m, err := prompt.Rebuild(t)
-		if err != nil {
-			return nil, protocol.Link{}, err
-		}
-		b := prompt.Bytes(t.History.Tools, m)
-		return b, protocol.RawLink(b), nil
-	})
+	rep, err := a.e.Check(context.Background(), id, rendered)
 	if err != nil || !rep.OK() {
 		a.t.Fatalf("%v %+v", err, rep)
 	}

@@ -274,6 +274,80 @@ edges:
 	want(t, "there", other.did(yaml), "none; plain; reused; plain") // the fork was performed here, the import was not
 }
 
+// What an agent sees is looked at anew each time, however often that was before: files that change, come, go, and change back.
+func TestM01WhatWasSeenIsNotBelieved(t *testing.T) {
+	a := newAgents(t, answers)
+	yaml := agentFlow("You code.", "tools: [read_file]")
+	for i := range 400 { // more directories than the nodes of one tree that are kept, when all of them have changed
+		a.write(fmt.Sprintf("d%d/f", i), "one")
+	}
+	want(t, "first", a.did(yaml), "none")
+	want(t, "again", a.did(yaml), "reused")
+	a.write("d7/f", "two")
+	want(t, "changed, with the same length", a.did(yaml), "differs file d7/f")
+	a.write("d7/f", "one")
+	want(t, "changed back", a.did(yaml), "reused")
+	a.write("d7/g", "")
+	want(t, "a new one", a.did(yaml), "differs file d7/f") // than the newest result
+	os.Remove(filepath.Join(a.dir, "d7/g"))
+	os.RemoveAll(filepath.Join(a.dir, "d9"))
+	want(t, "gone", a.did(yaml), "differs file d7/g") // than the newest result
+	a.write("d9/f", "one")
+	want(t, "back", a.did(yaml), "reused")
+	for round := range 4 {
+		for i := range 400 {
+			a.write(fmt.Sprintf("d%d/f", i), fmt.Sprint("round ", round))
+		}
+		want(t, fmt.Sprint("all changed ", round), a.did(yaml), "differs file d0/f")
+		want(t, "and again", a.did(yaml), "reused")
+	}
+	for i := range 400 {
+		a.write(fmt.Sprintf("d%d/f", i), "one")
+	}
+	want(t, "all back", a.did(yaml), "reused")
+}
+
+// A key whose request is not that of the records is found, although its parts fit it.
+func TestM01AKeyOfAnotherRequestIsFound(t *testing.T) {
+	for name, lie := range map[string]func([]protocol.MemoPart) []protocol.MemoPart{
+		"a message": func(p []protocol.MemoPart) []protocol.MemoPart {
+			p[len(p)-1] = protocol.NewMemoPart(p[len(p)-1].Name, []byte("another"))
+			return p
+		},
+		"a message less": func(p []protocol.MemoPart) []protocol.MemoPart { return p[:len(p)-1] },
+		"a message more": func(p []protocol.MemoPart) []protocol.MemoPart {
+			return append(p, protocol.NewMemoPart("message 9 (user)", nil))
+		},
+		"other tools": func(p []protocol.MemoPart) []protocol.MemoPart {
+			p[0] = protocol.NewMemoPart(protocol.MemoTools, []byte("[{}]"))
+			return p
+		},
+	} {
+		a := newAgents(t, answers)
+		a.e.Performers[protocol.ActPrompt] = liar{speaker{new(int)}, lie}
+		yaml := agentFlow("You code.", "output: {type: object}")
+		a.drive(a.start(yaml, ""))
+		v := a.drive(a.start(yaml, ""))
+		want(t, name, how(v), "reused")
+		rep, err := a.e.Check(t.Context(), v.ID, rendered)
+		if err != nil || len(rep.Findings) != 1 || rep.Findings[0].Kind != "result" || rep.Results.Equal != 0 {
+			t.Errorf("%s: %v %+v", name, err, rep)
+		}
+	}
+}
+
+// liar is a speaker that tells another request.
+type liar struct {
+	speaker
+	lie func([]protocol.MemoPart) []protocol.MemoPart
+}
+
+func (l liar) Follows(ctx context.Context, turn protocol.Turn, scratch string) (roles.Follows, error) {
+	f, err := l.speaker.Follows(ctx, turn, scratch)
+	f.Parts = l.lie(f.Parts)
+	return f, err
+}
+
 // speaker is an agent whose answer is a function of what it is sent.
 type speaker struct{ spoken *int }
 
@@ -362,11 +436,7 @@ func TestM01ReuseNeverChangesARecord(t *testing.T) {
 			if failed := len(v.Steps) - ok; (try == 1 || try == 2) && spoken-before > failed {
 				rt.Fatalf("%d visits were performed again, %d failed", spoken-before, failed)
 			}
-			if rep, err := b.e.Check(t.Context(), id, func(t protocol.Turn) ([]byte, protocol.Link, error) {
-				m, err := prompt.Rebuild(t)
-				raw := prompt.Bytes(t.History.Tools, m)
-				return raw, protocol.RawLink(raw), err
-			}); err != nil || !rep.OK() {
+			if rep, err := b.e.Check(t.Context(), id, rendered); err != nil || !rep.OK() {
 				rt.Fatalf("%v %+v\n%s", err, rep, yaml)
 			}
 			if try == 2 { // some of what is known is lost

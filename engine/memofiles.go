@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"iter"
 	"os"
 	"path/filepath"
@@ -94,26 +93,6 @@ func (s *outline) put(b tree.Block) error {
 	return nil
 }
 
-// shootAll is shoot for all that tools of an agent can see of a directory.
-func shootAll(ctx context.Context, dir string) (outline, error) {
-	s := outline{nodes: map[protocol.Link][]byte{}}
-	t := taking(everything(), s.put)
-	t.Whole = true
-	odd := ""
-	t.Hidden = func(path string, mode fs.FileMode) {
-		if workspace.Reserved(filepath.Base(path)) == "" && (odd == "" || path < odd) {
-			odd = path
-		}
-		s.hidden = append(s.hidden, path+" "+mode.Type().String())
-	}
-	var err error
-	if s.root, _, err = workspace.Take(ctx, dir, t); err == nil && odd != "" {
-		err = roles.NotReusable("its input %s has a name that no tree can hold", odd)
-	}
-	slices.Sort(s.hidden)
-	return s, err
-}
-
 // inputs is the tree of what the visit reads of the workspace. Of what cannot be read no key tells.
 func (m *memoizing) inputs() (outline, error) {
 	s, err := m.look()
@@ -137,7 +116,7 @@ func (m *memoizing) inputs() (outline, error) {
 func (m *memoizing) look() (outline, error) {
 	switch {
 	case m.follows.Sees == roles.SeesEverything:
-		return shootAll(m.ctx, m.turn.Workspace)
+		return m.e.shootAll(m.ctx, m.turn.Workspace)
 	case m.turn.Role.Caching.Whole:
 		return m.shootGlobs(m.turn.Workspace, []string{"**"})
 	}

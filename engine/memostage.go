@@ -27,6 +27,7 @@ func (m *memoizing) claim() (*roles.Spot, error) {
 	if err != nil {
 		return nil, err
 	}
+	m.e.sweep.Do(func() { roles.SweepScratch(root) })
 	return roles.Claim(m.ctx, root, m.key[:spotName])
 }
 
@@ -116,7 +117,7 @@ func (m *memoizing) performIn(s *roles.Spot, keep bool) (c protocol.Conclusion, 
 // after is what lies in the directory of the visit when it has been performed.
 func (m *memoizing) after(dir string) (outline, error) {
 	if m.follows.Sees == roles.SeesEverything {
-		return shootAll(m.ctx, dir)
+		return m.e.shootAll(m.ctx, dir)
 	}
 	return shoot(m.ctx, dir, everything(), !m.turn.Role.Caching.Whole)
 }

@@ -18,8 +18,8 @@ import (
 // A Reuser is a Performer that says what its results follow from, so that one can be reused.
 type Reuser interface {
 	// Follows tells of a turn what its result follows from, besides the role and the files of the workspace. scratch is an
-	// empty directory, for what is to be tried. An error wrapping ErrNotReusable says why no result of it may be reused;
-	// others that it could not be found out.
+	// empty directory for the commands of the toolchain, "" where there are none. An error wrapping ErrNotReusable says why
+	// no result of it may be reused; others that it could not be found out.
 	Follows(ctx context.Context, turn protocol.Turn, scratch string) (Follows, error)
 }
 
