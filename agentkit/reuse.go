@@ -64,7 +64,8 @@ func (a Agent) Follows(ctx context.Context, turn protocol.Turn, _ string) (f rol
 	if turn.Item != nil {
 		request.Item = &turn.Item.Index
 	}
-	f.Parts = append(f.Parts, protocol.NewMemoPart("model", []byte(name)))
+	// Of equal requests of a fan-out, or of a loop that begins anew each time, each wants an answer of its own.
+	f.Parts = append(f.Parts, protocol.NewMemoPart("visit", []byte(turn.Step.String())), protocol.NewMemoPart("model", []byte(name)))
 	for _, s := range sourced.Sources(request) {
 		f.Parts = append(f.Parts, protocol.NewMemoPart(s.Name, []byte(s.Value)))
 	}
@@ -106,6 +107,9 @@ func (a Agent) sight(ctx context.Context, turn *protocol.Turn) (roles.Sight, err
 	}
 	if len(offer) == 0 {
 		return roles.SeesNothing, nil
+	}
+	if turn.Workspace == "" {
+		return 0, roles.NotReusable("it has tools for files, and no workspace")
 	}
 	own := tool.All()
 	v := &visit{agent: &a, turn: turn}

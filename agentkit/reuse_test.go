@@ -44,7 +44,7 @@ func TestM01WhatTheAnswerOfAnAgentFollowsFrom(t *testing.T) {
 	for _, p := range f.Parts {
 		names = append(names, p.Name)
 	}
-	if got, want := strings.Join(names, ", "), "model, script, visit of the script, tools, message 1 (system), message 2 (user)"; why != "" || got != want || f.Sees != roles.SeesNothing {
+	if got, want := strings.Join(names, ", "), "visit, model, script, visit of the script, tools, message 1 (system), message 2 (user)"; why != "" || got != want || f.Sees != roles.SeesNothing {
 		t.Errorf("%s, want %s; sees %v; %s", got, want, f.Sees, why)
 	}
 	s = newStage(t, "coder#1: [{text: x}]", "read_file", "search")

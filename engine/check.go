@@ -267,7 +267,11 @@ func (c *checker) turn(s *rules.State, step string) (turn protocol.Turn, err err
 	if err != nil {
 		return turn, err
 	}
-	begun := c.steps.open[step].started
+	open := c.steps.open[step]
+	if open == nil {
+		return turn, fmt.Errorf("%s was not started: %w", step, protocol.ErrCorrupt)
+	}
+	begun := open.started
 	role, ok := s.Program().Workflow.RoleNamed(begun.Role)
 	if !ok {
 		return turn, fmt.Errorf("the definition has no role %q: %w", begun.Role, protocol.ErrCorrupt)

@@ -292,7 +292,7 @@ func (m *memoizing) roleID() string {
 	if m.turn.Item != nil {
 		item = m.turn.Item.Index
 	}
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%d\x00%d", m.turn.Workflow, m.turn.Role.Name, m.turn.Visit, item))
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%d\x00%d", m.turn.Workflow, m.turn.Role.Name, m.turn.Step.N, item))
 	return hex.EncodeToString(sum[:])
 }
 

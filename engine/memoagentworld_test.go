@@ -456,3 +456,49 @@ func TestM01ReuseNeverChangesARecord(t *testing.T) {
 		t.Error("nothing was reused")
 	}
 }
+
+// Of equal requests, each visit has an answer of its own: a loop that begins anew each time, and the items of a fan-out.
+func TestM01EqualRequestsOfOneRunAreAskedEach(t *testing.T) {
+	for name, c := range map[string]struct{ script, yaml, again string }{
+		"a loop": {"coder#1: [{text: done}]\n", `wf: 1
+name: fresh
+roles:
+  coder: {prompt: You draw., model: script/replies.yaml, timeout: 1m, context: fresh, cache: true}
+  note: {set: {x: 1}}
+edges:
+  - {from: START, to: coder, prompt: draw}
+  - {from: coder, to: note}
+  - {from: note, to: coder, prompt: draw, limit: 1, on_limit: END}
+`, "reused; plain; reused; plain"},
+		"a fan-out": {"coder#1[0]: [{text: a}]\ncoder#1[1]: [{text: b}]\n", `wf: 1
+name: votes
+roles:
+  all: {set: {n: [1, 2]}}
+  coder: {prompt: You vote., model: script/replies.yaml, timeout: 1m, cache: true}
+edges:
+  - {from: START, to: all}
+  - {from: all, to: coder, for_each: output.n, prompt: vote}
+  - {from: coder, to: END}
+`, "plain; reused; reused"},
+	} {
+		a := newAgents(t, c.script)
+		first := a.drive(a.start(c.yaml, ""))
+		want(t, name, a.asked(), 2)
+		again := a.drive(a.start(c.yaml, ""))
+		want(t, name, how(again), c.again)
+		want(t, name, a.asked(), 0)
+		want(t, name, fmt.Sprint(records(again)), fmt.Sprint(records(first)))
+	}
+}
+
+// What has become a secret since is told by no result.
+func TestM01ASecretOfLaterIsNotTold(t *testing.T) {
+	a := newAgents(t, "coder#1: [{text: the key is hunter2hunter2}]\n")
+	yaml := "secrets: [LATER_KEY]\n" + agentFlow("You code.")
+	want(t, "before", a.did(yaml), "none")
+	want(t, "again", a.did(yaml), "reused")
+	t.Setenv("LATER_KEY", "hunter2hunter2")
+	v := a.drive(a.start(yaml, ""))
+	want(t, "since", how(v), "cannot; not stored: a secret was hidden in what it read or said")
+	want(t, "text", v.Steps[0].Text, "the key is [secret:LATER_KEY]")
+}

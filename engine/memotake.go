@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"time"
 
 	"wf/cas"
 	"wf/protocol"
 	"wf/protocol/tree"
+	"wf/roles"
 	"wf/roles/workspace"
 )
 
@@ -54,6 +56,10 @@ func (m *memoizing) take() (done bool, miss protocol.NotReused, c protocol.Concl
 	if age := m.e.now() - stored.At; lasts > 0 && age >= lasts {
 		miss.Why = protocol.MemoExpired
 		miss.Detail = protocol.NewText(fmt.Sprintf("it was stored %s ago", (time.Duration(age) * time.Microsecond).Round(time.Second)))
+		return false, miss, c, nil
+	}
+	if m.hides(r) {
+		miss.Why, miss.Detail = protocol.MemoCannot, protocol.NewText("a secret would have been hidden in the result of "+r.memo.Origin)
 		return false, miss, c, nil
 	}
 	if miss.Part, err = m.blocked(r); err != nil || miss.Part != "" {
@@ -149,6 +155,16 @@ func (m *memoizing) read(link protocol.Link) (*result, error) {
 		r.changes, r.paths = append(r.changes, x), append(r.paths, c.Path)
 	}
 	return r, nil
+}
+
+// hides reports whether a result tells what is a secret by now, and was none when it was stored.
+func (m *memoizing) hides(r *result) bool {
+	clean := roles.NewRedactor(roles.Secrets(os.Environ(), m.turn.Secrets)).String
+	text := string(r.conclusion.Data)
+	if r.conclusion.Text != nil {
+		text += "\n" + *r.conclusion.Text
+	}
+	return clean(text) != text
 }
 
 // same reports whether the same lies at a path, under whatever name an entry tells of it.
