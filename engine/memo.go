@@ -97,10 +97,36 @@ func (m *memoizing) perform(plain protocol.Turn) (c protocol.Conclusion, err err
 			return c, err
 		}
 	}
+	if forbids == "" && spot.Waited {
+		if forbids, err = m.moved(); err != nil {
+			return c, err
+		}
+		if forbids != "" {
+			miss = protocol.NotReused{Key: m.key, Why: protocol.MemoCannot, Detail: protocol.NewText(forbids)}
+		}
+	}
 	if err := m.miss(miss); err != nil {
 		return c, err
 	}
 	return m.performIn(spot, forbids == "")
+}
+
+// moved says that the files of a visit that is performed in the workspace are no more as its key says; "" where they are.
+func (m *memoizing) moved() (string, error) {
+	if !m.turn.Role.Caching.Whole || m.follows.Sees == roles.SeesNothing {
+		return "", nil // what is copied is compared then
+	}
+	const why = "its files changed while another visit of the same key was performed"
+	now, err := m.inputs()
+	switch {
+	case errors.Is(err, roles.ErrNotReusable):
+		return why, nil
+	case err != nil:
+		return "", err
+	case now.root != m.files.root || !slices.Equal(now.hidden, m.files.hidden):
+		return why, nil
+	}
+	return "", nil
 }
 
 // forbidden says why an earlier result cannot take the place of this attempt, whatever it follows from.

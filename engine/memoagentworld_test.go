@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -501,4 +502,40 @@ func TestM01ASecretOfLaterIsNotTold(t *testing.T) {
 	v := a.drive(a.start(yaml, ""))
 	want(t, "since", how(v), "cannot; not stored: a secret was hidden in what it read or said")
 	want(t, "text", v.Steps[0].Text, "the key is [secret:LATER_KEY]")
+}
+
+// A visit that waits for another one of the same key, and finds other files then, is not kept under that key.
+func TestM01FilesThatChangeWhileAVisitWaits(t *testing.T) {
+	for name, yaml := range map[string]string{
+		"an agent":  agentFlow("You code.", fileTools),
+		"a command": strings.Replace(role("cat a.txt", "{inputs: []}"), "{inputs: []}", "true", 1),
+	} {
+		a := newAgents(t, "coder#1: [{tool: read_file, args: {path: a.txt}}, {text: done}]\n")
+		a.write("a.txt", "one")
+		key := a.drive(a.start(yaml, "")).Steps[0].Reuse.Key
+		dropMemo(a, key)
+		spot, err := roles.Claim(t.Context(), a.e.Scratch, key[:32])
+		if err != nil {
+			t.Fatal(err)
+		}
+		id := a.start(yaml, "")
+		over := make(chan error, 1)
+		go func() {
+			_, err := a.e.Drive(context.Background(), id, engine.DriveOptions{})
+			over <- err
+		}()
+		for buf := make([]byte, 1<<20); !bytes.Contains(buf[:runtime.Stack(buf, true)], []byte("wf/roles.Claim(")); { // it waits
+			runtime.Gosched()
+		}
+		a.write("a.txt", "by a person")
+		spot.Leave()
+		if err := <-over; err != nil {
+			t.Fatal(err)
+		}
+		v := a.view(id)
+		want(t, name, how(v), "cannot")
+		want(t, name, v.Steps[0].Reuse.Reason, "its files changed while another visit of the same key was performed")
+		a.write("a.txt", "one")
+		want(t, name+", from the files of before", a.did(yaml) != "reused", true)
+	}
 }

@@ -51,11 +51,8 @@ func (c *checker) result(ctx context.Context, s *rules.State, x protocol.Entry, 
 	if !ok || role.Caching == nil {
 		return differs("role", is.Role+" with cache", is.Role)
 	}
-	turn, err := c.turn(s, x.StepName())
-	if err != nil {
-		return err
-	}
-	parts, err := ofRole(rulesOf(&s.Opened().Start), s.Program().Workflow.Name, &turn.Role)
+	own := s.TurnOf(c.run, protocol.StepID{}, role).Role // with what the run says of it
+	parts, err := ofRole(rulesOf(&s.Opened().Start), s.Program().Workflow.Name, &own)
 	if err != nil {
 		return err
 	}
@@ -84,8 +81,11 @@ func (c *checker) request(s *rules.State, x protocol.Entry) error {
 	if begun == nil || c.render == nil {
 		return nil
 	}
+	if role, ok := s.Program().Workflow.RoleNamed(begun.started.Role); !ok || role.Action != protocol.ActPrompt {
+		return nil
+	}
 	turn, err := c.turn(s, x.StepName())
-	if err != nil || turn.Role.Action != protocol.ActPrompt {
+	if err != nil {
 		return err
 	}
 	prompt, _, err := c.render(turn)

@@ -18,6 +18,9 @@ import (
 //	NAME/work       where a command works
 //	NAME/private    what it keeps for itself
 type Spot struct {
+	// Waited is set where something else used the name first.
+	Waited bool
+
 	dir  string
 	lock *os.File
 }
@@ -42,6 +45,7 @@ func Claim(ctx context.Context, root, name string) (*Spot, error) {
 		if !errors.Is(err, files.ErrLocked) {
 			return nil, err
 		}
+		s.Waited = true
 		select {
 		case <-time.After(20 * time.Millisecond):
 		case <-ctx.Done():
@@ -91,7 +95,7 @@ func SweepScratch(root string) {
 		}
 		if strings.HasSuffix(e.Name(), ".lock") {
 			if lock, err := files.LockNamed(path, 0); err == nil {
-				(&Spot{strings.TrimSuffix(path, ".lock"), lock}).Leave()
+				(&Spot{dir: strings.TrimSuffix(path, ".lock"), lock: lock}).Leave()
 			}
 		}
 	}
