@@ -539,3 +539,45 @@ func TestM01FilesThatChangeWhileAVisitWaits(t *testing.T) {
 		want(t, name+", from the files of before", a.did(yaml) != "reused", true)
 	}
 }
+
+// An agent that was interrupted is not kept, and another model that the run names has another key.
+func TestM01AnInterruptedAgentIsNotKept(t *testing.T) {
+	a := newAgents(t, writing)
+	yaml := agentFlow("You code.", fileTools)
+	a.write("a.txt", "one")
+	id := a.start(yaml, "")
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	a.asking = func() {
+		if a.calls.Load() == 2 {
+			stop()
+		}
+	}
+	if _, err := a.e.Drive(ctx, id, engine.DriveOptions{}); err == nil {
+		t.Fatal("it was not interrupted")
+	}
+	a.asking = nil
+	v := a.drive(id)
+	want(t, "resumed", how(v), "cannot")
+	want(t, "why", v.Steps[0].Reuse.Reason, "it was interrupted")
+	a.write("a.txt", "one")
+	os.RemoveAll(filepath.Join(a.dir, "out"))
+	want(t, "then", a.did(yaml), "none")
+}
+
+func TestM02AnotherModelOfTheRunIsNamed(t *testing.T) {
+	a := newAgents(t, answers)
+	a.script("other.yaml", answers)
+	yaml := agentFlow("You code.")
+	want(t, "first", a.did(yaml), "none")
+	p := a.load(yaml)
+	in, err := p.Inputs(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, _, err := a.e.Begin(t.Context(), engine.Launch{Program: p, Source: []byte(yaml), Inputs: in, Workspace: a.dir, Models: map[string][]string{"": {"script/other.yaml"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want(t, "another", how(a.drive(id)), "differs model")
+}
