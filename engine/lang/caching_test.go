@@ -89,3 +89,28 @@ func TestM01HowACacheIsWrittenDown(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 }
+
+// What an agent says of reusing its answers is the same when a definition is written as a file again.
+func TestM01ACacheOfAnAgentIsWrittenAsAFile(t *testing.T) {
+	for _, cache := range []string{"true", "{for: 7d}", "{scope: workflow}", "{scope: workflow, for: 90m}", "{}"} {
+		p, ds := Load([]byte("wf: 1\nname: t\nroles: {r: {prompt: x, model: a/b, cache: "+cache+"}}\n"), Options{})
+		if p == nil {
+			t.Fatal(cache, ds)
+		}
+		again, ds := Reload(p.Workflow, nil, Options{})
+		if again == nil {
+			t.Fatal(cache, ds)
+		}
+		was, err := p.Block()
+		if err != nil {
+			t.Fatal(err)
+		}
+		is, err := again.Block()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if was.Link != is.Link || !again.Workflow.Roles[0].Caching.Whole {
+			t.Errorf("%s: another definition: %+v", cache, again.Workflow.Roles[0].Caching)
+		}
+	}
+}
