@@ -301,6 +301,8 @@ func TestEveryAnswerIsAsItIsDescribed(t *testing.T) {
 		c.holds("GET", "/v1/runs/"+string(again), nil, 200, "Run")
 		c.holds("GET", "/v1/runs/"+string(again)+"/steps/"+url.PathEscape("copy#1")+"/explain", nil, 200, "Explanation")
 		c.holds("GET", "/v1/runs/"+string(again)+"/steps/"+url.PathEscape("beside#1")+"/explain", nil, 200, "Explanation")
+		c.holds("GET", "/v1/runs/"+string(again)+"/steps/"+url.PathEscape("copy#1")+"/messages", nil, 200, "Messages")
+		c.holds("GET", "/v1/runs/"+string(again)+"/cost?by=step", nil, 200, "Cost")
 	}
 
 	holder := s.started(map[string]any{"workflow": "turn"})
