@@ -99,6 +99,8 @@ func TestM01WhyAnAnswerOfAnAgentIsNotReused(t *testing.T) {
 		{"exclude as a directory", "cannot be read", []string{"search"}, func(s *stage) {
 			os.MkdirAll(filepath.Join(s.turn.Workspace, ".git/info/exclude"), 0o700)
 		}},
+		{"exclude as long as it is read", "", []string{"search"}, func(s *stage) { excluding(s, excludesMax) }},
+		{"exclude that is longer", "cannot be read", []string{"search"}, func(s *stage) { excluding(s, excludesMax+1) }},
 		{"an asked compaction of a short conversation", "", nil, func(s *stage) { s.turn.Compact = true }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -110,6 +112,13 @@ func TestM01WhyAnAnswerOfAnAgentIsNotReused(t *testing.T) {
 			}
 		})
 	}
+}
+
+// excluding writes an exclude file of so many bytes.
+func excluding(s *stage, size int) {
+	file := filepath.Join(s.turn.Workspace, excludesFile)
+	os.MkdirAll(filepath.Dir(file), 0o700)
+	os.WriteFile(file, make([]byte, size), 0o600)
 }
 
 // What is heard of a performance says whether its answer is kept.

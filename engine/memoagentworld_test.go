@@ -440,6 +440,20 @@ func TestM01ReuseNeverChangesARecord(t *testing.T) {
 			if rep, err := b.e.Check(t.Context(), id, rendered); err != nil || !rep.OK() {
 				rt.Fatalf("%v %+v\n%s", err, rep, yaml)
 			}
+			var entries []protocol.Entry
+			for x, err := range b.e.Store.After(t.Context(), id, 0) {
+				if err != nil {
+					rt.Fatal(err)
+				}
+				entries = append(entries, x)
+			}
+			read := func(l protocol.Link) ([]byte, error) { return b.e.Store.Block(t.Context(), l) }
+			if err := snapshotAgrees(entries, rapid.IntRange(1, len(entries)).Draw(rt, "snapshot at"), read); err != nil {
+				rt.Fatalf("%v\n%s", err, yaml)
+			}
+			if err := engine.DrivenAgrees(t.Context(), b.e, id); err != nil {
+				rt.Fatalf("%v\n%s", err, yaml)
+			}
 			if try == 2 { // some of what is known is lost
 				var drop []cas.Derived
 				for i, s := range v.Steps {
