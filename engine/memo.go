@@ -39,6 +39,8 @@ type memoizing struct {
 	key     string
 	follows roles.Follows
 	files   outline // the input tree
+	beside  int     // attempts that acted in the workspace when it was looked at
+	entered int     // attempts that had begun to by then
 	heard   heard   // of the performance
 }
 
@@ -196,6 +198,7 @@ func (m *memoizing) followed() error {
 		return err
 	}
 	if m.follows.Sees != roles.SeesNothing {
+		m.beside, m.entered = m.e.stays.acting(m.turn.Workspace)
 		if m.files, err = m.inputs(); err != nil {
 			return err
 		}

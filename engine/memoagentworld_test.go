@@ -595,3 +595,60 @@ func TestM02AnotherModelOfTheRunIsNamed(t *testing.T) {
 	}
 	want(t, "another", how(a.drive(id)), "differs model")
 }
+
+// An agent that reads is not kept where a command acted beside it, whatever lies there then; one without tools for files is.
+func TestM01AnAgentBesideACommandIsNotKept(t *testing.T) {
+	for tools, c := range map[string]string{"tools: [read_file]": "not stored: another visit acted in the workspace meanwhile", "max_turns: 3": ""} {
+		a := newAgents(t, "reader#1: [{text: done}]\n")
+		yaml := `wf: 1
+name: beside
+roles:
+  first: {set: {x: 1}}
+  reader: {prompt: You read., model: script/replies.yaml, timeout: 1m, cache: true, ` + tools + `}
+  busy: {run: "until [ -e .wf/go ]; do sleep 0.01; done", timeout: 1m}
+edges:
+  - {from: START, to: first}
+  - {from: first, to: [busy, reader]}
+  - {from: [busy, reader], to: END}
+`
+		running := make(chan struct{})
+		var once sync.Once
+		a.e.Watch = func(u api.Update) {
+			if _, ok := u.Data.(protocol.StepStarted); ok && strings.HasPrefix(u.Step, "busy") {
+				once.Do(func() { close(running) })
+			}
+		}
+		a.asking = func() {
+			<-running
+			for n := 0; n == 0; runtime.Gosched() { // it acts
+				n = strings.Count(stacks(), "wf/roles.(*Run).Perform(")
+			}
+		}
+		a.e.Watch = watching(a, a.e.Watch)
+		v := a.drive(a.start(yaml, ""))
+		for _, s := range v.Steps {
+			if s.Role == "reader" {
+				got := ""
+				if s.Reuse.NotStored != "" {
+					got = "not stored: " + s.Reuse.NotStored
+				}
+				want(t, tools, got, c)
+			}
+		}
+	}
+}
+
+// watching lets the command end when the agent has.
+func watching(a *agents, then func(api.Update)) func(api.Update) {
+	return func(u api.Update) {
+		then(u)
+		if _, ok := u.Data.(protocol.StepCompleted); ok && strings.HasPrefix(u.Step, "reader") {
+			a.write(".wf/go", "")
+		}
+	}
+}
+
+func stacks() string {
+	buf := make([]byte, 1<<20)
+	return string(buf[:runtime.Stack(buf, true)])
+}

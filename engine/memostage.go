@@ -105,13 +105,23 @@ func (m *memoizing) performIn(s *roles.Spot, keep bool) (c protocol.Conclusion, 
 	switch {
 	case !keep:
 		return c, nil
-	case why == "" && whole && m.here.metOthers():
+	case why == "" && whole && m.metOthers():
 		why = "another visit acted in the workspace meanwhile"
 	}
 	if why != "" {
 		return c, m.notStored(part, why)
 	}
 	return c, m.store(turn.Workspace, changes, c, (m.e.now()-began)/1000)
+}
+
+// metOthers reports whether another visit acted in the workspace since its files were looked at, so that this one may have
+// read what is not there any more.
+func (m *memoizing) metOthers() bool {
+	if m.here != nil {
+		return m.here.metOthers()
+	}
+	_, entered := m.e.stays.acting(m.turn.Workspace)
+	return m.beside > 0 || entered != m.entered
 }
 
 // after is what lies in the directory of the visit when it has been performed.

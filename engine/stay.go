@@ -30,6 +30,15 @@ type actor struct {
 type stays struct {
 	mu sync.Mutex
 	at map[string]map[*stay]bool // by workspace
+
+	entered map[string]int // how many there were, by workspace
+}
+
+// acting tells how many attempts act in a workspace, and how many have begun to.
+func (all *stays) acting(dir string) (now, entered int) {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	return len(all.at[dir]), all.entered[dir]
 }
 
 // acts has an attempt act in its workspace until it leaves; nil for one that changes nothing there, or has a copy for itself.
@@ -46,8 +55,9 @@ func (all *stays) enter(dir string, is actor) *stay {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	if all.at == nil {
-		all.at = map[string]map[*stay]bool{}
+		all.at, all.entered = map[string]map[*stay]bool{}, map[string]int{}
 	}
+	all.entered[dir]++
 	if all.at[dir] == nil {
 		all.at[dir] = map[*stay]bool{}
 	}
