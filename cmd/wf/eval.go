@@ -175,11 +175,12 @@ func (a *app) eval(ctx context.Context, file string, f evalFlags) error {
 		if err != nil {
 			return err
 		}
-		found, err := a.evaluate(ctx, p, e)
-		if found != nil && base != nil {
-			found.Baseline = f.baseline
-			found.Regressions, found.Changes = service.CompareEval(base, found, f.increase, len(f.cases)+len(f.tags) == 0 && len(base.Cases) > 1)
-		}
+		found, err := a.evaluate(ctx, p, e, func(found *api.Eval) {
+			if base != nil {
+				found.Baseline = f.baseline
+				found.Regressions, found.Changes = service.CompareEval(base, found, f.increase, len(f.cases)+len(f.tags) == 0 && len(base.Cases) > 1)
+			}
+		})
 		return a.evalEnded(ctx, found, err, evalFiles{junit, update, f.update})
 	})
 }
@@ -350,8 +351,8 @@ func (a *app) baselineOf(ctx context.Context, p *target, e *service.Evaluator, g
 	return &base, nil
 }
 
-// evaluate runs the cases.
-func (a *app) evaluate(ctx context.Context, p *target, e *service.Evaluator) (*api.Eval, error) {
+// evaluate runs the cases, and has what was found compared.
+func (a *app) evaluate(ctx context.Context, p *target, e *service.Evaluator, compare func(*api.Eval)) (*api.Eval, error) {
 	if e.Record {
 		a.Tap()
 	}
@@ -365,9 +366,21 @@ func (a *app) evaluate(ctx context.Context, p *target, e *service.Evaluator) (*a
 	e.Follow = func(ctx context.Context, run protocol.RunID) error {
 		return p.Follow(ctx, run, api.Following{Until: api.Parked}, func(api.Update) error { return nil })
 	}
-	e.Unfit, e.Fatal, e.Tell = unfit, func(err error) bool { return statusOf(err) == 5 }, table.Tell
+	shown := &filling{a: a, ctx: ctx, l: p.here.Local, anew: !e.GoesOn}
+	defer shown.close()
+	name := filepath.Join(e.Dir, filepath.Base(e.File))
+	e.Unfit, e.Fatal = unfit, func(err error) bool { return statusOf(err) == 5 }
+	e.Tell = func(all *api.Eval, c *api.EvalCase, r *api.EvalRun) {
+		table.Tell(all, c, r)
+		shown.put(name, render.EvalPage(all))
+	}
 	if a.Verbose && !a.AsJSON() {
 		e.Show = table.Said
 	}
-	return e.Evaluate(ctx)
+	found, err := e.Evaluate(ctx)
+	if found != nil {
+		compare(found)
+		shown.put(name, render.EvalPage(found))
+	}
+	return found, err
 }

@@ -17,6 +17,8 @@ type filling struct {
 	a   *app
 	ctx context.Context
 	l   *service.Local
+	// anew says that it begins now, whatever a table of the same name came to.
+	anew bool
 
 	mu     sync.Mutex
 	table  *service.Filling // nil before the first table, and where it cannot be kept
@@ -44,7 +46,7 @@ func (x *filling) begin(id protocol.RunID) {
 		return
 	}
 	x.began = query.Stamp(time.Now().UnixMicro())
-	if was, err := x.l.Table(x.ctx, id); err == nil {
+	if was, err := x.l.Table(x.ctx, id); err == nil && !x.anew {
 		x.began = was.Began
 	}
 }
