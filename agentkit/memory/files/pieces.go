@@ -1,8 +1,7 @@
 package files
 
 import (
-	"go/ast"
-	"go/parser"
+	"go/scanner"
 	"go/token"
 	"path"
 	"strings"
@@ -32,32 +31,52 @@ func Pieces(f File) []Piece {
 	return out
 }
 
-// declarations are the first lines of the declarations of a Go file, with their comments; nil
-// for a file that does not parse.
+// declarations are the first lines of the declarations of a Go file, with their comments; nil for a file whose tokens are not those
+// of Go. Tokens alone tell them: the parser of Go would be a hundredth of the program.
 func declarations(text string) []int {
-	set := token.NewFileSet()
-	file, err := parser.ParseFile(set, "", text, parser.ParseComments|parser.SkipObjectResolution)
-	if err != nil {
-		return nil
-	}
+	file := token.NewFileSet().AddFile("", -1, len(text))
+	var s scanner.Scanner
+	s.Init(file, []byte(text), nil, scanner.ScanComments)
 	starts := []int{0}
-	for _, d := range file.Decls {
-		at := d.Pos()
-		var doc *ast.CommentGroup
-		switch d := d.(type) {
-		case *ast.FuncDecl:
-			doc = d.Doc
-		case *ast.GenDecl:
-			if doc = d.Doc; d.Tok == token.IMPORT {
-				continue // with the package clause
+	depth, begins, any := 0, true, false // of brackets; a declaration may begin; there was a token
+	last, doc, docEnd := 0, 0, -1        // line of the last token; lines of the comments in front of the next one
+	for {
+		pos, tok, lit := s.Scan()
+		line := file.PositionFor(pos, false).Line
+		switch {
+		case tok == token.EOF:
+			if s.ErrorCount > 0 || depth != 0 || !any {
+				return nil
+			}
+			return starts
+		case tok == token.COMMENT:
+			if line > docEnd+1 || docEnd == last {
+				doc = line
+			}
+			docEnd = line + strings.Count(lit, "\n")
+			if line == last { // behind something
+				doc, docEnd = 0, line
+			}
+			continue
+		case tok == token.SEMICOLON && lit == "\n": // a line end
+			begins = depth == 0
+			continue
+		case !any && tok != token.PACKAGE:
+			return nil
+		case begins && depth == 0 && (tok == token.FUNC || tok == token.VAR || tok == token.CONST || tok == token.TYPE):
+			if doc > 0 && docEnd == line-1 {
+				line = doc
+			}
+			starts = append(starts, line-1)
+		case tok == token.LBRACE || tok == token.LPAREN || tok == token.LBRACK:
+			depth++
+		case tok == token.RBRACE || tok == token.RPAREN || tok == token.RBRACK:
+			if depth--; depth < 0 {
+				return nil
 			}
 		}
-		if doc != nil {
-			at = doc.Pos()
-		}
-		starts = append(starts, set.PositionFor(at, false).Line-1)
+		last, any, begins = file.PositionFor(pos, false).Line+strings.Count(lit, "\n"), true, tok == token.SEMICOLON && depth == 0
 	}
-	return starts
 }
 
 // paragraphs are the first lines behind empty ones, and headings.
