@@ -1,6 +1,8 @@
 // What belongs to a store and to no run.
 import assert from "node:assert/strict";
+import {mkdir} from "node:fs/promises";
 import {createServer} from "node:http";
+import {join} from "node:path";
 import {test} from "node:test";
 import {begin, on, open, status, visit} from "./bench.mjs";
 import {accessible, fits} from "./stage.mjs";
@@ -55,4 +57,34 @@ test("runs that were deleted are listed, and what is said of them is text", asyn
   await accessible(page, "deletions");
   await fits(page, "deletions");
   check(/404|410/); // the run, while its page was open
+});
+
+test("a sweep is followed while it is at work, and the trials that did not pass are found", async (t) => {
+  await mkdir(join(on.place.dir, "swept"));
+  await on.place.write("swept.yaml", `wf: 1\nname: swept\ninputs: {k: {type: integer}}\nroles: {a: {set: {k: "\${{ inputs.k }}"}}}\n`);
+  const {page, check} = await visit(t, {viewport: {width: 400, height: 800}});
+  await page.getByRole("link", {name: "Sweeps"}).click();
+  await page.getByText("Nothing was compared").waitFor();
+  await accessible(page, "no sweeps");
+  // Its checks wait until the page has seen it at work.
+  const swept = on.place.wf("sweep", "swept.yaml", "--dir", "swept", "-i", "k=1..4", "--check-sandbox", "off", "--check", `until [ -e '${on.place.dir}/go' ]; do sleep 0.05; done; read -r run; case $run in *'"k":3'*) echo '<b>not three</b>'; exit 1;; esac`);
+  const row = page.locator("[data-table]");
+  await row.locator(".s-running").waitFor(soon);
+  await row.getByRole("link").click();
+  await page.locator(".facts .s-running").waitFor(soon);
+  await on.place.write("go", "");
+  await swept;
+  await page.locator(".facts .s-done").waitFor(soon);
+  const trials = page.getByRole("region", {name: "trials"});
+  assert.equal(await trials.locator("tbody tr").count(), 4);
+  await accessible(page, "a sweep");
+  await fits(page, "a sweep");
+  await page.getByRole("button", {name: "1 trial not passed"}).click();
+  assert.equal(await trials.locator("tbody tr").count(), 1);
+  assert.match(await trials.innerText(), /failed[\s\S]*k=3[\s\S]*the check ended with 1: <b>not three<\/b>/);
+  await trials.getByRole("link").click();
+  await status(page, "done");
+  await page.goBack();
+  await page.locator(".facts .s-done").waitFor();
+  check();
 });
