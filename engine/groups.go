@@ -68,7 +68,7 @@ func (e *Engine) Groups(ctx context.Context) ([]protocol.Group, error) {
 			out = append(out, g)
 		}
 	}
-	slices.SortFunc(out, func(a, b protocol.Group) int { return strings.Compare(a.Name, b.Name) })
+	protocol.Sort(out, func(a, b protocol.Group) int { return strings.Compare(a.Name, b.Name) })
 	return out, nil
 }
 

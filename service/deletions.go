@@ -17,7 +17,7 @@ func (l *Local) Deletions(ctx context.Context, p api.Part) (*api.Deletions, erro
 	if err != nil {
 		return nil, err
 	}
-	slices.SortFunc(all, func(a, b protocol.Tombstone) int { return cmp.Or(cmp.Compare(b.At, a.At), cmp.Compare(a.Run, b.Run)) })
+	protocol.Sort(all, func(a, b protocol.Tombstone) int { return cmp.Or(cmp.Compare(b.At, a.At), cmp.Compare(a.Run, b.Run)) })
 	place := func(t protocol.Tombstone) string { return fmt.Sprintf("%d.%s", t.At, t.Run) }
 	if p.After != "" {
 		i := slices.IndexFunc(all, func(t protocol.Tombstone) bool { return place(t) == p.After })

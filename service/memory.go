@@ -157,7 +157,7 @@ func pick(st *memory.State, q api.MemoryQuery) []listed {
 		}
 		out = append(out, x)
 	}
-	slices.SortFunc(out, compareListed)
+	protocol.Sort(out, compareListed)
 	return out
 }
 

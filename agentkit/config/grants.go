@@ -139,7 +139,7 @@ func (g Grants) List() ([]Grant, error) {
 			out = append(out, x)
 		}
 	}
-	slices.SortFunc(out, func(a, b Grant) int {
+	protocol.Sort(out, func(a, b Grant) int {
 		return strings.Compare(string(a.Power)+"\x00"+a.Name+"\x00"+a.CID.String(), string(b.Power)+"\x00"+b.Name+"\x00"+b.CID.String())
 	})
 	return out, nil

@@ -190,7 +190,7 @@ func List(tools []Tool) (string, error) {
 	for i, t := range tools {
 		list[i] = protocol.Tool{Name: t.Name, Description: t.Description, Parameters: t.Parameters}
 	}
-	slices.SortFunc(list, func(a, b protocol.Tool) int { return strings.Compare(a.Name, b.Name) })
+	protocol.Sort(list, func(a, b protocol.Tool) int { return strings.Compare(a.Name, b.Name) })
 	b, err := protocol.CanonicalJSON(list)
 	return string(b), err
 }

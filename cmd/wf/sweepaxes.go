@@ -98,7 +98,7 @@ func (a *app) sweptInputs(definitions []service.BisectVersion, f runFlags) ([]se
 	for name, value := range given {
 		add(name, value)
 	}
-	slices.SortFunc(out, func(x, y service.SweepInput) int { return strings.Compare(x.Name, y.Name) })
+	protocol.Sort(out, func(x, y service.SweepInput) int { return strings.Compare(x.Name, y.Name) })
 	for _, in := range out {
 		var without []string
 		for _, d := range definitions {

@@ -22,7 +22,7 @@ func (l *loader) decodeMCP(n *yaml.Node) {
 		l.serverRules(s, p.Value)
 		l.w.MCP = append(l.w.MCP, s)
 	}
-	slices.SortFunc(l.w.MCP, func(a, b protocol.MCPServer) int { return cmp.Compare(a.Name, b.Name) })
+	protocol.Sort(l.w.MCP, func(a, b protocol.MCPServer) int { return cmp.Compare(a.Name, b.Name) })
 }
 
 func (l *loader) serverRules(s protocol.MCPServer, n *yaml.Node) {
@@ -88,7 +88,7 @@ func (l *loader) serverValues(n *yaml.Node, bare bool) []protocol.MCPValue {
 		}
 		out = append(out, v)
 	}
-	slices.SortFunc(out, func(a, b protocol.MCPValue) int { return cmp.Compare(a.Name, b.Name) })
+	protocol.Sort(out, func(a, b protocol.MCPValue) int { return cmp.Compare(a.Name, b.Name) })
 	return out
 }
 

@@ -35,5 +35,5 @@ func (l *loader) decodeNotify(n *yaml.Node) {
 		}
 		l.w.Notify = append(l.w.Notify, s)
 	}
-	slices.SortFunc(l.w.Notify, func(a, b protocol.Sink) int { return cmp.Compare(a.Name, b.Name) })
+	protocol.Sort(l.w.Notify, func(a, b protocol.Sink) int { return cmp.Compare(a.Name, b.Name) })
 }

@@ -118,7 +118,7 @@ func (c *check) fields(r *protocol.Role) []field {
 		}
 		fields = append(fields, f)
 	}
-	slices.SortFunc(fields, func(a, b field) int { return strings.Compare(a.name, b.name) })
+	protocol.Sort(fields, func(a, b field) int { return strings.Compare(a.name, b.name) })
 	return fields
 }
 

@@ -60,7 +60,7 @@ func Check(w *protocol.Workflow, enums Enums, others ...*protocol.Workflow) []Fi
 		found = common(found, (&check{w: other, enums: enums}).graph())
 	}
 	c.found = append(c.found, found...)
-	slices.SortStableFunc(c.found, func(a, b Finding) int {
+	protocol.Sort(c.found, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.Code, b.Code), cmp.Compare(a.Path, b.Path))
 	})
 	return c.found

@@ -29,7 +29,7 @@ func (h *Hub) gather(ctx context.Context, path func(*link) string) (pages []page
 	ctx, cancel := context.WithTimeout(ctx, h.Asking)
 	defer cancel()
 	links := h.all()
-	slices.SortFunc(links, func(a, b *link) int { return strings.Compare(a.id, b.id) })
+	protocol.Sort(links, func(a, b *link) int { return strings.Compare(a.id, b.id) })
 	got := make([]*page, len(links))
 	var all sync.WaitGroup
 	for i, l := range links {
@@ -138,7 +138,7 @@ func (h *Hub) runs(w http.ResponseWriter, r *http.Request) error {
 			}
 		}
 	}
-	slices.SortStableFunc(rows, func(a, b row) int { return strings.Compare(b.updated, a.updated) })
+	protocol.Sort(rows, func(a, b row) int { return strings.Compare(b.updated, a.updated) })
 	rows = rows[:min(limit, len(rows))]
 	items, next := []json.RawMessage{}, maps.Clone(places)
 	for _, x := range rows {

@@ -89,7 +89,7 @@ func (s Catalog) List() ([]Found, error) {
 			}
 		}
 	}
-	slices.SortFunc(out, func(a, b Found) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Path, b.Path)) })
+	protocol.Sort(out, func(a, b Found) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Path, b.Path)) })
 	return out, nil
 }
 

@@ -94,7 +94,7 @@ func placed(s string) (x found, ok bool) {
 
 // fill takes a part of what was found.
 func fill(out *api.NotificationList, all []found, p api.Part) error {
-	slices.SortFunc(all, newest)
+	protocol.Sort(all, newest)
 	if p.After != "" {
 		after, ok := placed(p.After)
 		if !ok {

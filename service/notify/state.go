@@ -294,7 +294,7 @@ func (s *State) Open() []Delivery {
 			out = append(out, *x)
 		}
 	}
-	slices.SortFunc(out, func(a, b Delivery) int {
+	protocol.Sort(out, func(a, b Delivery) int {
 		return cmp.Or(cmp.Compare(a.Run, b.Run), cmp.Compare(a.Seq, b.Seq))
 	})
 	return out

@@ -39,7 +39,22 @@ func TestM03JUnitOfHostileTextsIsWellFormed(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	var x junitSuites
+	var x struct {
+		Suites []struct {
+			Tests    int    `xml:"tests,attr"`
+			Failures int    `xml:"failures,attr"`
+			Errors   int    `xml:"errors,attr"`
+			Skipped  int    `xml:"skipped,attr"`
+			Time     string `xml:"time,attr"`
+			Cases    []struct {
+				Name    string `xml:"name,attr"`
+				Failure *struct {
+					Message string `xml:"message,attr"`
+					Text    string `xml:",chardata"`
+				} `xml:"failure"`
+			} `xml:"testcase"`
+		} `xml:"testsuite"`
+	}
 	if err := xml.Unmarshal(b.Bytes(), &x); err != nil {
 		t.Fatal(err)
 	}

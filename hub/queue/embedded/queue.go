@@ -87,7 +87,7 @@ func (q *Queue) load(tx *bbolt.Tx) error {
 		q.put(j)
 		return nil
 	})
-	slices.SortStableFunc(q.over, func(a, b *job) int { return a.Since.Compare(b.Since) })
+	protocol.Sort(q.over, func(a, b *job) int { return a.Since.Compare(b.Since) })
 	return err
 }
 
@@ -266,7 +266,7 @@ func (q *Queue) List(ctx context.Context) ([]queue.Entry, error) {
 			jobs = append(jobs, j)
 		}
 	}
-	slices.SortFunc(jobs, inOrder)
+	protocol.Sort(jobs, inOrder)
 	out := make([]queue.Entry, len(jobs))
 	for i, j := range jobs {
 		out[i] = j.Entry

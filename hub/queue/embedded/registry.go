@@ -170,7 +170,7 @@ func (r *Registry) List(ctx context.Context) ([]queue.Worker, error) {
 	for _, a := range r.workers {
 		out = append(out, a.Worker)
 	}
-	slices.SortFunc(out, func(a, b queue.Worker) int {
+	protocol.Sort(out, func(a, b queue.Worker) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID))
 	})
 	return out, nil
