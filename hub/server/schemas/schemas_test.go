@@ -36,7 +36,7 @@ func TestTheFilesAreWhatIsWrittenFromTheTypes(t *testing.T) {
 
 // described has a value for each component that is an object.
 var described = map[string]any{
-	"Reuse":    api.Reuse{}, "Reuses": api.Reuses{}, "OwnVisit": api.OwnVisit{},
+	"Reuse": api.Reuse{}, "Reuses": api.Reuses{}, "OwnVisit": api.OwnVisit{},
 	"Accepted": api.Accepted{}, "Agent": queue.Worker{}, "Agents": relay.Agents{}, "AnswerRequest": api.Answer{}, "Artifact": api.Artifact{}, "Artifacts": api.Artifacts{}, "Attempt": api.Attempt{},
 	"Bound": api.Bound{}, "Cache": api.Cache{}, "CacheCall": api.CacheCall{}, "CallMessage": protocol.CallMessage{}, "CancelRequest": api.Cancel{},
 	"Checked": protocol.Checked{}, "Choice": protocol.Choice{}, "Code": api.Code{}, "Command": api.Command{}, "Compaction": api.Compaction{},
