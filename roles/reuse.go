@@ -62,6 +62,9 @@ func NotReusable(format string, args ...any) error {
 // unseen are variables that every command has and that no result may follow from.
 var unseen = []string{"TERM", "TMPDIR"}
 
+// placed are variables that name places of the user, in whose stead a confined command has places of its own.
+var placed = []string{"HOME", "GOCACHE", "XDG_CACHE_HOME", "PIP_CACHE_DIR", "npm_config_cache"}
+
 // Follows tells it of a command: walls that hide files, the environment, the tools, and the turn without what names the
 // run.
 func (r *Run) Follows(ctx context.Context, turn protocol.Turn, scratch string) (Follows, error) {
@@ -118,7 +121,8 @@ func (r *Run) reusable(turn protocol.Turn) []string {
 	env := map[string]string{}
 	for _, pair := range environ {
 		name, value, _ := strings.Cut(pair, "=")
-		if slices.Contains(turn.Role.Caching.Env, name) || slices.Contains(system, name) && !slices.Contains(unseen, name) {
+		left := slices.Contains(unseen, name) || turn.Confined && slices.Contains(placed, name)
+		if slices.Contains(turn.Role.Caching.Env, name) || slices.Contains(system, name) && !left {
 			env[name] = value
 		}
 	}
