@@ -66,6 +66,7 @@ func TestAKilledProcessLeavesNothingForLong(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		defer in.close() // what nothing refers to is closed when memory is collected
 		os.Stdout.WriteString("turn " + in.turn + "\n")
 		select {}
 	}
