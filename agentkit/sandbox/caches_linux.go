@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,20 +14,34 @@ import (
 )
 
 // layers are the caches that a command finds, as layers gives them: those of the user, or for a command that
-// reaches a network the seed of go alone, since what the user has built could be carried out. The files hold them.
+// reaches a network the seed of go alone, since what the user has built could be carried out. A command whose
+// result may be reused has the seed below that of the user, and no results of tests. The files hold them.
 func (p Policy) layers(o own, h host) ([]overlay, []*os.File, error) {
 	caches := h.caches()
 	var held []*os.File
-	if p.online() {
-		cache, lock, err := h.goSeed().open()
-		if err != nil || lock == nil {
+	if p.online() || p.Reused {
+		seed, lock, err := h.openSeed()
+		if err != nil {
 			return nil, nil, err
 		}
-		caches, held = []overlay{{At: cache, Env: "GOCACHE"}}, append(held, lock)
+		if lock != nil {
+			held = append(held, lock)
+		}
+		if p.online() {
+			caches = []overlay{{At: seed, Env: "GOCACHE"}}
+		} else {
+			users := caches[0].At
+			caches[0].At, caches[0].Lower = cmp.Or(users, o.goCache), []string{users, seed}
+		}
 	}
 	over, set, err := o.layers(caches)
 	if set != nil {
 		held = append(held, set)
+	}
+	for _, cache := range over {
+		if err == nil && p.Reused && cache.Env == "GOCACHE" {
+			err = cache.untested()
+		}
 	}
 	if err != nil {
 		for _, f := range held {
@@ -44,8 +59,14 @@ func (p Policy) layers(o own, h host) ([]overlay, []*os.File, error) {
 func (o own) layers(caches []overlay) ([]overlay, *os.File, error) {
 	var out []overlay
 	for _, cache := range caches {
-		if info, err := os.Stat(cache.At); err == nil && info.IsDir() {
-			cache.Lower = cache.At
+		if cache.Lower == nil {
+			cache.Lower = []string{cache.At}
+		}
+		cache.Lower = slices.DeleteFunc(cache.Lower, func(dir string) bool {
+			info, err := os.Stat(dir)
+			return err != nil || !info.IsDir()
+		})
+		if len(cache.Lower) > 0 {
 			out = append(out, cache)
 		}
 	}
@@ -106,11 +127,21 @@ func (o *overlay) within(set string) error {
 	return enterable(o.Upper)
 }
 
+// untested has go find no result of a test in what is below its layer, as go clean -testcache does: such a result does
+// not follow from the files of the command alone, and says by (cached) that there was one.
+func (o overlay) untested() error {
+	return files.ReplaceSoon(filepath.Join(o.Upper, "testexpire.txt"), fmt.Appendf(nil, "%d\n", seedTime.UnixNano()))
+}
+
 // mount makes the overlay. userxattr is what lets a user without root do it. A file of the user
 // is copied into the layer when its time is set, and go sets the time of all that it finds in its cache: volatile spares a
 // sync for each of them. A layer holds nothing that could not be made again.
 func (o overlay) mount() (int, error) {
-	return newMount("overlay", "lowerdir", layerName.Replace(o.Lower), "upperdir", layerName.Replace(o.Upper), "workdir", layerName.Replace(o.Work), "userxattr", "", "volatile", "")
+	var lower []string
+	for _, dir := range o.Lower {
+		lower = append(lower, layerName.Replace(dir))
+	}
+	return newMount("overlay", "lowerdir", strings.Join(lower, ":"), "upperdir", layerName.Replace(o.Upper), "workdir", layerName.Replace(o.Work), "userxattr", "", "volatile", "")
 }
 
 // layerName writes a path as an option of overlayfs, where a colon stands between paths.

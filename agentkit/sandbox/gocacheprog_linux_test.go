@@ -130,6 +130,11 @@ func TestACommandWithoutNamespacesFindsTheStandardLibraryBuilt(t *testing.T) {
 		if got := s.works(`echo "$GOCACHEPROG"`); !strings.HasSuffix(got, " wf:gocache "+filepath.Dir(built[0])+" "+s.works(`echo "$GOCACHE"`)) {
 			t.Errorf("GOCACHEPROG is %s", got)
 		}
+		program := s.works(`echo "$GOCACHEPROG"`)
+		s.policy.Network, s.policy.Reused = false, true
+		if got := s.works(`echo "$GOCACHEPROG"`); got != program {
+			t.Errorf("with a result that may be reused GOCACHEPROG is %s, not %s", got, program)
+		}
 		s.works("cat " + built[0])
 		s.denied("echo evil > " + built[0])
 		s.denied("rm " + built[0])

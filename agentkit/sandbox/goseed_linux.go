@@ -9,22 +9,25 @@ import (
 	"path/filepath"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
-// A seed is a cache of go with what GOROOT alone makes: the standard library. It lies below the cache of
-// commands that reach a network, which never read what the user has built.
+// A seed is a cache of go with what GOROOT alone makes: the standard library, or what each test needs of it. It lies
+// below the cache of commands that reach a network, which never read what the user has built, and of those whose
+// result may be reused, which begin with a cache that no command has written.
 //
 // It has a directory for each go, beside those of workspaces. Nothing but a confined go that knows no other
 // module has written there, and no command can.
-type seed struct{ dir, program string }
+type seed struct{ dir, program, line string }
 
 const (
 	seedCache = "private/gocache" // below the directory of a seed
 	seedDone  = "done"
 )
 
-// goSeed is the seed for the go in PATH; "" is the directory of none.
-func (h host) goSeed() seed {
+// goSeed is the seed that a line builds with the go in PATH; "" is the directory of none.
+func (h host) goSeed(line string) seed {
 	program := h.program("go")
 	info, err := os.Stat(program)
 	if program == "" || err != nil {
@@ -34,12 +37,22 @@ func (h host) goSeed() seed {
 	if err != nil {
 		return seed{}
 	}
-	if root, err = filepath.EvalSymlinks(root); err != nil {
-		return seed{}
+	if root, err = filepath.EvalSymlinks(root); err != nil || inside(root, h.written) {
+		return seed{} // commands can write it, where their workspace holds the home directory
 	}
 	inode := info.Sys().(*syscall.Stat_t).Ino // of every Unix
 	cgo, _ := h.lookup("CGO_ENABLED")
-	return seed{filepath.Join(root, "go-"+nameOf(fmt.Sprintln(program, info.Size(), info.ModTime().UnixNano(), inode, cgo))), program}
+	return seed{filepath.Join(root, "go-"+nameOf(fmt.Sprintln(program, info.Size(), info.ModTime().UnixNano(), inode, cgo, line))), program, line}
+}
+
+// openSeed opens the largest seed that is whole.
+func (h host) openSeed() (string, *os.File, error) {
+	for _, line := range []string{seedAll, seedTests} {
+		if cache, lock, err := h.goSeed(line).open(); lock != nil || err != nil {
+			return cache, lock, err
+		}
+	}
+	return "", nil, nil
 }
 
 // open gives the cache of a seed that is whole, and keeps it from being swept until the file is closed;
@@ -72,25 +85,38 @@ func (h host) seedProgram(upper string) (program string, reads []string, held []
 	if self = h.reach(self); self == "" {
 		return "", nil, nil, nil // it was removed, or commands can write it
 	}
-	cache, lock, err := h.goSeed().open()
+	cache, lock, err := h.openSeed()
 	if err != nil || lock == nil {
 		return "", nil, nil, err
 	}
 	return cacheProgram(self, cache, upper), []string{self, cache}, []*os.File{lock}, nil
 }
 
-// seedLine fills the cache of go as later builds, tests and vets will ask for it. Only the program that the seed is
-// named for and those of the system have a part in it: PATH and GOROOT may lead where an agent can write.
-const seedLine = `export PATH=/usr/bin:/bin GOFLAGS= GOENV=off GOTOOLCHAIN=local GOPROXY=off GOWORK=off GO111MODULE=on
+// seedBegin has only the program that the seed is named for and those of the system take part in it: PATH and GOROOT may
+// lead where an agent can write.
+const seedBegin = `export PATH=/usr/bin:/bin GOFLAGS= GOENV=off GOTOOLCHAIN=local GOPROXY=off GOWORK=off GO111MODULE=on
 unset GOROOT
-nice "$0" build std || exit
+`
+
+// seedTests fills the cache of go with what each test needs, which is most of what commands without a network import.
+const seedTests = seedBegin + `echo 'package seed; import _ "testing"' > seed_test.go
+"$0" test -run '^$' .`
+
+// seedAll fills the cache of go as later builds, tests and vets will ask for it.
+const seedAll = seedBegin + `nice "$0" build std || exit
 { echo 'package seed'; "$0" list -f 'import _ "{{.ImportPath}}"' std | grep -v -e '[/"]internal[/"]' -e '"vendor/'; } > seed_test.go
 nice "$0" test -run '^$' . && nice "$0" vet .`
 
 // SeedGo builds the seed for the go in PATH, unless it is there, another process builds it, or there is no
 // go: half a minute of two processors, at a low priority. What was built until ctx is done is kept for the
 // next call. Where commands cannot be confined it does nothing.
-func SeedGo(ctx context.Context) error {
+func SeedGo(ctx context.Context) error { return buildSeed(ctx, seedAll, false) }
+
+// SeedTests is SeedGo for what each test needs: ten seconds of two processors, at no lower priority, since commands
+// wait for it. Where another process builds it, it waits for that.
+func SeedTests(ctx context.Context) error { return buildSeed(ctx, seedTests, true) }
+
+func buildSeed(ctx context.Context, line string, wait bool) error {
 	at := probed()
 	if !at.tier.Holds {
 		return nil
@@ -102,7 +128,7 @@ func SeedGo(ctx context.Context) error {
 	if err := os.MkdirAll(root, 0o700); err != nil {
 		return err
 	}
-	s := hostOf(os.LookupEnv).goSeed()
+	s := hostOf(os.LookupEnv).goSeed(line)
 	if s.dir == "" {
 		return nil
 	}
@@ -115,6 +141,13 @@ func SeedGo(ctx context.Context) error {
 		return err
 	}
 	only, err := holdSet(s.dir)
+	for ; wait && only == nil && err == nil; only, err = holdSet(s.dir) {
+		select {
+		case <-time.After(50 * time.Millisecond):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
 	if err != nil || only == nil {
 		return err
 	}
@@ -123,7 +156,7 @@ func SeedGo(ctx context.Context) error {
 		return nil
 	}
 	if err := s.build(ctx, at); err != nil {
-		return fmt.Errorf("build the standard library for commands with a network: %w", err)
+		return fmt.Errorf("build the standard library of go for commands: %w", err)
 	}
 	return nil
 }
@@ -134,7 +167,7 @@ func (s seed) build(ctx context.Context, at found) error {
 		return err
 	}
 	p := Policy{Workspace: work, Private: filepath.Join(s.dir, "private"), alone: true}
-	l, err := p.launch(at, []string{"/bin/sh", "-c", seedLine, s.program})
+	l, err := p.launch(at, []string{"/bin/sh", "-c", s.line, s.program})
 	if err != nil {
 		return err
 	}
@@ -147,6 +180,9 @@ func (s seed) build(ctx context.Context, at found) error {
 		return fmt.Errorf("exit %d: %s", code, bytes.TrimSpace(said.Bytes()))
 	}
 	if err := s.age(); err != nil {
+		return err
+	}
+	if err := s.sync(); err != nil {
 		return err
 	}
 	return os.WriteFile(filepath.Join(s.dir, seedDone), nil, 0o600)
@@ -163,4 +199,14 @@ func (s seed) age() error {
 		}
 		return os.Chtimes(path, seedTime, seedTime)
 	})
+}
+
+// sync writes all files to the disk: a seed that is whole is not looked through again, also after a loss of power.
+func (s seed) sync() error {
+	dir, err := os.Open(s.dir)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	return unix.Syncfs(int(dir.Fd()))
 }

@@ -1,11 +1,16 @@
 package sandbox_test
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"wf/agentkit/sandbox"
 )
@@ -111,4 +116,170 @@ func TestASeedIsBuiltOnceAndWhole(t *testing.T) {
 			t.Error("there is no seed")
 		}
 	})
+}
+
+// A command whose result may be reused begins with what GOROOT makes below what the user has built, and no other command
+// has written there.
+func TestM01AReusedCommandFindsTheStandardLibraryBuilt(t *testing.T) {
+	onEach(t, func(t *testing.T, s stage) {
+		seeds := seedStage(t, s)
+		if err := os.RemoveAll(filepath.Join(s.home, ".cache")); err != nil {
+			t.Fatal(err)
+		}
+		t.Setenv("PATH", "/usr/bin:/bin:"+filepath.Join(s.outside, "bin"))
+		s.policy.Reused = true
+		private := func(name string) string {
+			s.policy.Private = filepath.Join(s.outside, name)
+			return filepath.Join(s.policy.Private, "gocache")
+		}
+		if at := private("none"); s.works(`echo "$GOCACHE"; ls -A "$GOCACHE"`) != at {
+			t.Error("without a seed the cache is not one of the command's own")
+		}
+		if sandbox.BuiltGo() {
+			t.Error("the user has built nothing")
+		}
+		if err := sandbox.SeedTests(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		built, err := filepath.Glob(filepath.Join(seeds, "go-*/private/gocache"))
+		if err != nil || len(built) != 1 {
+			t.Fatalf("built is %v (%v)", built, err)
+		}
+		if asked, err := os.ReadFile(filepath.Join(built[0], "asked")); err != nil || string(asked) != "test -run ^$ .\n" {
+			t.Errorf("go was asked %q (%v)", asked, err)
+		}
+		for _, name := range []string{"one", "another"} { // neither finds what the other wrote
+			at := private(name)
+			if got := s.works(`echo "$GOCACHE"; cat "$GOCACHE/built" && ! test -e "$GOCACHE/evil" && ! test -e "$GOCACHE/own" && echo evil > "$GOCACHE/built" && echo evil > "$GOCACHE/own"`); strings.TrimSpace(got) != at+"\n off local" {
+				t.Errorf("the cache is %q", got)
+			}
+		}
+		if got, err := os.ReadFile(filepath.Join(built[0], "built")); err != nil || strings.TrimSpace(string(got)) != "off local" {
+			t.Errorf("the seed holds %q (%v)", got, err)
+		}
+		s.denied("echo evil > " + filepath.Join(built[0], "built"))
+
+		// All of the library takes the place of a part, and lies below what the user has built.
+		if err := sandbox.SeedGo(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		private("all")
+		if got := s.works(`grep -c . "$GOCACHE/asked"`); got != "4" {
+			t.Errorf("go was asked for %s things", got)
+		}
+		s.write(filepath.Join(s.userCache(t), "mine"), "what the user built")
+		if !sandbox.BuiltGo() {
+			t.Error("the user has built something")
+		}
+		private("beside")
+		if got := s.works(`cat "$GOCACHE/mine" "$GOCACHE/asked" "$GOCACHE/built"`); !strings.HasPrefix(got, "what the user built") || strings.Contains(got, "local") || strings.Count(got, "\n") < 4 {
+			t.Errorf("beside what the user built it finds %q", got)
+		}
+
+		// No other commands find it, and none where commands could write it.
+		s.policy.Reused = false
+		private("plain")
+		if got := s.works(`ls -A "$GOCACHE"`); strings.Contains(got, "asked") {
+			t.Errorf("another command finds %q", got)
+		}
+		s.policy.Reused, s.policy.Workspace = true, s.home
+		if err := os.RemoveAll(filepath.Join(s.home, ".ssh")); err != nil {
+			t.Fatal(err)
+		}
+		private("home")
+		if got := s.works(`ls -A "$GOCACHE"`); strings.Contains(got, "asked") {
+			t.Errorf("where the workspace holds the seed it finds %q", got)
+		}
+	})
+}
+
+// What needs a seed waits while another builds it, and goes on with what one that was stopped has left.
+func TestASeedForTestsIsWaitedFor(t *testing.T) {
+	onEach(t, func(t *testing.T, s stage) {
+		seeds := seedStage(t, s)
+		done := func() int {
+			all, err := filepath.Glob(filepath.Join(seeds, "go-*", "done"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return len(all)
+		}
+		// This go does not end before it is let go.
+		s.write(filepath.Join(s.outside, "bin/go"), "#!/bin/sh\necho asked >> \"$GOCACHE/asked\"\nuntil [ -e \"${0%/go}/ends\" ]; do sleep 0.01; done\n")
+		begun := func(times int) {
+			for ; ; time.Sleep(5 * time.Millisecond) {
+				all, _ := filepath.Glob(filepath.Join(seeds, "go-*/private/gocache/asked"))
+				if len(all) == 1 {
+					if text, err := os.ReadFile(all[0]); err == nil && strings.Count(string(text), "asked") == times {
+						return
+					}
+				}
+			}
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 4)
+		go func() { ended <- sandbox.SeedTests(ctx) }()
+		begun(1)
+		if stop(); <-ended == nil || done() != 0 {
+			t.Error("what was stopped is taken for a seed")
+		}
+		go func() { ended <- sandbox.SeedTests(t.Context()) }()
+		begun(2)
+		ctx, stop = context.WithCancel(t.Context())
+		waits := make(chan error, 1)
+		go func() { waits <- sandbox.SeedTests(ctx) }()
+		stop()
+		if err := <-waits; !errors.Is(err, context.Canceled) {
+			t.Errorf("a wait that was stopped says %v", err)
+		}
+		for range 3 {
+			go func() {
+				err := sandbox.SeedTests(t.Context())
+				if err == nil && done() != 1 {
+					err = errors.New("it did not wait")
+				}
+				ended <- err
+			}()
+		}
+		s.write(filepath.Join(s.outside, "bin/ends"), "")
+		for range 4 {
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+		}
+		begun(2) // and no more
+	})
+}
+
+// A test is not told from its result that the user had: that does not follow from the files alone.
+func TestM01AReusedCommandTakesNoResultOfATest(t *testing.T) {
+	program(t, "go")
+	if testing.Short() {
+		t.Skip("builds with go")
+	}
+	cache, err := exec.Command("go", "env", "GOCACHE").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !sandbox.Probe().Namespaces {
+		t.Skip("needs layers: ", sandbox.Probe())
+	}
+	s := newStage(t, sandbox.Run, true)
+	for name, value := range map[string]string{"GOCACHE": strings.TrimSpace(string(cache)), "GOFLAGS": "", "GOTOOLCHAIN": "local"} {
+		t.Setenv(name, value)
+	}
+	s.write(filepath.Join(s.work, "go.mod"), "module example.com/it\n\ngo 1.24\n")
+	s.write(filepath.Join(s.work, "it_test.go"), "package it\n\nimport \"testing\"\n\nfunc TestIt(t *testing.T) {}\n")
+	cmd := exec.Command("go", "test", ".")
+	cmd.Dir = s.work
+	cmd.Env = append(os.Environ(), "GOMODCACHE="+s.outside)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	for reused, want := range map[bool]bool{false: true, true: false} {
+		s.policy.Reused, s.policy.Private = reused, filepath.Join(s.outside, fmt.Sprint(reused))
+		if got := s.works("go test ."); strings.Contains(got, "(cached)") != want {
+			t.Errorf("reused %t: %s", reused, got)
+		}
+	}
 }

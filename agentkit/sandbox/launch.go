@@ -55,9 +55,9 @@ type symlink struct{ Path, To string }
 // An overlay is a directory that a command reads, and into which it writes without that its files
 // change: what is written lies in Upper, which the commands of one workspace share.
 type overlay struct {
-	At    string // where the command finds it
-	Env   string // the variable that says so, "" where that is set anyway
-	Lower string // what is read, and is never changed
+	At    string   // where the command finds it
+	Env   string   // the variable that says so, "" where that is set anyway
+	Lower []string // what is read, and is never changed; of what has the same name the first
 	Upper string
 	Work  string // of the kernel, empty, on the file system of Upper
 }

@@ -57,6 +57,10 @@ type Policy struct {
 	// Plain has the modes of files hold for a command of root, too.
 	Plain bool
 
+	// Reused is a command whose result may take the place of performing it later: with the user's cache of go it finds
+	// the standard library as SeedTests and SeedGo have built it, and no results of tests.
+	Reused bool
+
 	// Stdin is what the command reads; nil is nothing.
 	Stdin *os.File
 

@@ -111,7 +111,7 @@ func (l *launch) plan() []planned {
 	}
 	add(planned{path: shm})
 	for _, o := range l.Overlays {
-		add(planned{path: o.At, from: o.Lower, over: &o})
+		add(planned{path: o.At, from: o.Lower[0], over: &o})
 	}
 	for _, path := range l.Read {
 		if !inside(path, l.Write) && !(l.moved() && within(path, l.At)) && !within(path, "/proc") {

@@ -121,6 +121,12 @@ func (h host) moduleCache() string {
 // goCache is where go keeps what it has built, links resolved; "" where that is not there.
 func (h host) goCache() string { return h.cache("GOCACHE", "go-build") }
 
+// BuiltGo reports whether go has anything in the cache of the user.
+func BuiltGo() bool {
+	entries, err := os.ReadDir(hostOf(os.LookupEnv).goCache())
+	return err == nil && len(entries) > 0
+}
+
 func (h host) pipCache() string { return h.cache("PIP_CACHE_DIR", "pip") }
 
 // cache is the directory that a variable names, else one among the caches of the user.

@@ -136,7 +136,7 @@ func (p Policy) launch(at found, args []string) (launch, error) {
 	case p.alone:
 	case at.tier.Namespaces:
 		overlays, held, err = p.layers(own, host)
-	case p.Network:
+	case p.Network || p.Reused:
 		program, given, held, err = host.seedProgram(own.goCache)
 	}
 	if err != nil {

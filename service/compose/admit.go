@@ -45,13 +45,13 @@ func (u *Setup) admit(c engine.Candidate) error {
 	price := u.unbounded(loaded, c)
 	if !c.New {
 		if price == nil {
-			u.seeding.start(u, loaded, c)
+			u.seedOnline(loaded, c)
 		}
 		return price
 	}
 	keys := unreachable(loaded, c)
 	if keys == nil && price == nil {
-		u.seeding.start(u, loaded, c)
+		u.seedOnline(loaded, c)
 	}
 	if keys != nil && price != nil {
 		return protocol.ErrModel.With(protocol.HintOf(price), "%v\n%v", keys, price)

@@ -12,20 +12,39 @@ import (
 	"wf/protocol"
 )
 
-// seeding builds Go's standard library for commands that reach a network, beside the first run that has such
-// commands in a Go project, until wf ends; the next wf goes on. Without it the first go test in each workspace
-// builds what it needs of it.
+// seeding builds of Go's standard library what commands cannot take from the cache of the user, in the background, until
+// wf ends; the next wf goes on. Without it the first go test in each workspace builds what it needs of it, and each
+// command whose result may be reused.
 type seeding struct {
 	mu   sync.Mutex
 	stop context.CancelFunc // nil before it has begun
 	done chan struct{}
 }
 
-// start begins in the background, once, where a run has use for it.
-func (s *seeding) start(u *Setup, loaded *config.Loaded, c engine.Candidate) {
-	if u.Inside() || !buildsGo(c.Workspace) || !hasNetwork(loaded, c) {
+// seedOnline begins beside the first run that has commands which reach a network in a Go project.
+func (u *Setup) seedOnline(loaded *config.Loaded, c engine.Candidate) {
+	if !u.Inside() && buildsGo(c.Workspace) && hasNetwork(loaded, c) {
+		u.library.start(u, sandbox.SeedGo)
+	}
+}
+
+// seedReused begins beside the first command in a Go project whose result may be reused. Where the user has built nothing,
+// it returns when there is what tests need, or ctx is done: otherwise each command would build that, and those that come
+// after it again.
+func (u *Setup) seedReused(ctx context.Context) {
+	u.tests.start(u, sandbox.SeedTests)
+	if sandbox.BuiltGo() {
 		return
 	}
+	select {
+	case <-u.tests.done:
+		u.library.start(u, sandbox.SeedGo)
+	case <-ctx.Done():
+	}
+}
+
+// start begins in the background, once.
+func (s *seeding) start(u *Setup, build func(context.Context) error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.stop != nil {
@@ -35,7 +54,7 @@ func (s *seeding) start(u *Setup, loaded *config.Loaded, c engine.Candidate) {
 	s.stop, s.done = stop, make(chan struct{})
 	go func() {
 		defer close(s.done)
-		if err := sandbox.SeedGo(ctx); err != nil && ctx.Err() == nil {
+		if err := build(ctx); err != nil && ctx.Err() == nil {
 			u.Warn(err)
 		}
 	}()

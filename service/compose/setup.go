@@ -62,14 +62,18 @@ type Setup struct {
 	memories openMemories
 	pinned   sync.Map // *cas.Pins by *cas.Store
 	pages    taskPages
-	seeding  seeding
+	library  seeding // all of Go's standard library
+	tests    seeding // what each test needs of it
 }
 
 // Settle returns when the pages of tasks are written that were completed until now.
 func (u *Setup) Settle() { u.pages.work.Wait() }
 
 // Close stops what goes on in the background.
-func (u *Setup) Close() { u.seeding.end() }
+func (u *Setup) Close() {
+	u.tests.end()
+	u.library.end()
+}
 
 // Tellf writes a line for the user, see Options.Tell.
 func (u *Setup) Tellf(format string, args ...any) {

@@ -43,6 +43,9 @@ func (w walls) Run(ctx context.Context, c roles.Command) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	if c.Sealed && buildsGo(c.Workspace) {
+		w.u.seedReused(ctx)
+	}
 	return sandbox.Run(ctx, policyOf(c, grants), []string{"sh", "-c", c.Line}, c.Stdout, c.Stderr)
 }
 
@@ -73,7 +76,7 @@ func policyOf(c roles.Command, grants sandbox.Grants) sandbox.Policy {
 	if c.Artifacts != "" {
 		grants.Read = append(grants.Read, c.Artifacts)
 	}
-	return sandbox.Policy{Workspace: c.Workspace, At: c.At, Private: c.Private, Plain: c.Sealed, Dir: c.Dir, Network: c.Network, Hosts: c.Hosts, Met: c.Hit, Appeared: c.Appeared, Environ: c.Env, Stdin: c.Stdin,
+	return sandbox.Policy{Workspace: c.Workspace, At: c.At, Private: c.Private, Plain: c.Sealed, Reused: c.Sealed, Dir: c.Dir, Network: c.Network, Hosts: c.Hosts, Met: c.Hit, Appeared: c.Appeared, Environ: c.Env, Stdin: c.Stdin,
 		Grants: grants, Grace: c.Grace}
 }
 
