@@ -108,7 +108,7 @@ func (o own) environ(h host, p Policy, over []overlay) []string {
 			set[name] = value
 		}
 	}
-	maps.Copy(set, h.gitIdentity(p.Workspace))
+	maps.Copy(set, p.gitIdentity(h))
 	for _, o := range over {
 		if o.Env != "" {
 			set[o.Env] = o.At

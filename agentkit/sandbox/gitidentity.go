@@ -14,7 +14,7 @@ import (
 // gitIdentity are the variables by which git inside commits in the name of the user: those of the
 // environment, else what the user's own config says as user.name and user.email. Nothing else of that
 // config enters, neither helpers nor keys nor what it includes. A repository that names its user itself
-// is left to that.
+// is left to that; "" is a workspace that is none.
 func (h host) gitIdentity(workspace string) map[string]string {
 	out := map[string]string{}
 	for _, of := range []string{"AUTHOR", "COMMITTER"} {
@@ -24,7 +24,10 @@ func (h host) gitIdentity(workspace string) map[string]string {
 			}
 		}
 	}
-	own := gitValues(filepath.Join(workspace, ".git", "config"))
+	own := map[string]string{}
+	if workspace != "" {
+		own = gitValues(filepath.Join(workspace, ".git", "config"))
+	}
 	_, named := own["user.name"]
 	_, reached := own["user.email"]
 	if len(out) > 0 || named || reached {
