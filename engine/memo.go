@@ -290,6 +290,8 @@ func (now *followedFrom) differs(was *followedFrom) string {
 		switch {
 		case i < len(was.Parts) && was.Parts[i] == p:
 			continue
+		case i < len(was.Parts) && !now.has(was.Parts[i][0]):
+			return was.Parts[i][0]
 		case p[0] != filesPart:
 			return p[0]
 		}
@@ -313,6 +315,11 @@ func (now *followedFrom) differs(was *followedFrom) string {
 		return was.Parts[len(now.Parts)][0]
 	}
 	return ""
+}
+
+// has reports whether there is a part of a name.
+func (f *followedFrom) has(part string) bool {
+	return slices.ContainsFunc(f.Parts, func(p [2]string) bool { return p[0] == part })
 }
 
 // roleID names the results of the visits of a role that have the same number and item, for saying what differs.

@@ -3,6 +3,7 @@ package engine_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -27,6 +28,22 @@ type hiding struct {
 }
 
 func (h hiding) Hides() (string, error) { return h.besides, nil }
+
+// lending are such walls that give commands the name of the user, unless they have one.
+type lending struct {
+	hiding
+	user string
+}
+
+func (l lending) Lends(c roles.Command) ([]protocol.MemoPart, error) {
+	if l.user == "unreadable" {
+		return nil, errors.New("the name cannot be read")
+	}
+	if slices.ContainsFunc(c.Env, func(pair string) bool { return strings.HasPrefix(pair, "V=") }) {
+		return []protocol.MemoPart{protocol.NewMemoPart("name", []byte(l.user))}, nil
+	}
+	return nil, nil
+}
 
 // memos is a bench whose commands are reused, with a clock.
 type memos struct {
@@ -210,6 +227,9 @@ func TestM01AKeyIsMadeAgain(t *testing.T) {
 
 // Each thing that a result follows from makes another key, and is named.
 func TestM02TheFirstThingThatDiffersIsNamed(t *testing.T) {
+	lend := func(m *memos, user string) {
+		m.command.Walls = lending{hiding{Bare: roles.Bare{Name: "a test"}}, user}
+	}
 	base := role("cat src/a; echo $CC", "{inputs: [src/**], env: [CC], toolchain: [\"echo $CC\"]}", "env: {V: \"1\"}")
 	for _, c := range []struct {
 		name, want string
@@ -234,6 +254,9 @@ func TestM02TheFirstThingThatDiffersIsNamed(t *testing.T) {
 		{"env", "differs env CC", func(m *memos) string { m.command.Environ[1] = "CC=gcc"; return base }},
 		{"the search path", "differs env PATH", func(m *memos) string { m.command.Environ[0] += ":/nowhere"; return base }},
 		{"a tool", "differs toolchain tool", func(m *memos) string { return strings.Replace(base, "echo $CC\"]", "tool\"]", 1) }},
+		{"a variable less", "differs env CC", func(m *memos) string { m.command.Environ = m.command.Environ[:1]; return base }},
+		{"what is lent", "differs name", func(m *memos) string { lend(m, "Ann"); return base }},
+		{"what cannot be told", "cannot", func(m *memos) string { lend(m, "unreadable"); return base }},
 		{"the walls", "differs sandbox", func(m *memos) string {
 			m.command.Walls = hiding{Bare: roles.Bare{Name: "a test"}, besides: "/opt"}
 			return base
@@ -262,6 +285,32 @@ func TestM02TheFirstThingThatDiffersIsNamed(t *testing.T) {
 			want(t, "then", m.did(c.change(m)), c.want)
 		})
 	}
+}
+
+// What walls lend to a command is a part of the key, and named also where it was not there before, or is no more.
+func TestM01WhatWallsLendIsAPartOfTheKey(t *testing.T) {
+	m := newMemos(t)
+	m.write("src/a", "one")
+	y := role("cat src/a", "{inputs: [src/**]}", "env: {V: \"1\"}")
+	bare := hiding{Bare: roles.Bare{Name: "a test"}}
+	for _, c := range []struct {
+		walls roles.Walls
+		want  string
+	}{
+		{bare, "none"},
+		{lending{bare, "Ann"}, "differs name"},
+		{lending{bare, "Ann"}, "reused"},
+		{lending{bare, "Bo"}, "differs name"},
+		{bare, "reused"},
+	} {
+		m.command.Walls = c.walls
+		want(t, "then", m.did(y), c.want)
+	}
+	m.write("src/a", "two")
+	m.command.Walls = lending{bare, "Ann"}
+	want(t, "other files", m.did(y), "differs file src/a")
+	m.command.Walls = bare
+	want(t, "no more", m.did(y), "differs name")
 }
 
 // The turn is a part of the key: what came before, and not which run or records it has.

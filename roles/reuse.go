@@ -96,6 +96,20 @@ func (r *Run) Follows(ctx context.Context, turn protocol.Turn, scratch string) (
 		name, value, _ := strings.Cut(pair, "=")
 		part("env "+name, []byte(value))
 	}
+	if lending, ok := r.Walls.(Lending); ok && turn.Confined {
+		c := Command{Env: environ}
+		for name, value := range turn.Env {
+			c.Env = append(slices.Clip(c.Env), name+"="+value)
+		}
+		if spec.Whole {
+			c.Workspace = turn.Workspace // what is copied has no settings in it that wf reads
+		}
+		lent, err := lending.Lends(c)
+		if err != nil {
+			return Follows{}, NotReusable("%v", err)
+		}
+		parts = append(parts, lent...)
+	}
 	for i, line := range spec.Toolchain {
 		out, err := r.tells(ctx, turn, line, filepath.Join(scratch, fmt.Sprint(i)), environ)
 		if err != nil {

@@ -31,6 +31,13 @@ type Hiding interface {
 	Hides() (string, error)
 }
 
+// Lending are Walls that give a confined command settings of the user's own, although no role asks for them.
+type Lending interface {
+	// Lends tells them of a command, of which Workspace and Env are known, as parts of a key. What is not there is no part. The
+	// error says which cannot be told.
+	Lends(c Command) ([]protocol.MemoPart, error)
+}
+
 // A Command is what a run role starts.
 type Command struct {
 	Line      string   // what sh -c runs

@@ -62,6 +62,19 @@ func (w walls) Hides() (string, error) {
 	return strings.Join(slices.Sorted(slices.Values(grants.Read)), "\n"), nil
 }
 
+// Lends are the settings that a confined command is given.
+func (w walls) Lends(c roles.Command) ([]protocol.MemoPart, error) {
+	if w.bare(c) {
+		return nil, nil
+	}
+	settings, err := policyOf(c, sandbox.Grants{}).Settings()
+	var out []protocol.MemoPart
+	for _, s := range settings {
+		out = append(out, protocol.NewMemoPart(s.Name, []byte(s.Value)))
+	}
+	return out, err
+}
+
 // bare reports whether a command runs as it is, since the machine is a sandbox itself. Walls that hold what
 // the command's role says are put up all the same.
 func (w walls) bare(c roles.Command) bool {
