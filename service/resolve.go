@@ -9,6 +9,7 @@ import (
 
 	"wf/api"
 	"wf/cas"
+	"wf/engine"
 	"wf/protocol"
 	"wf/protocol/lazy"
 	"wf/service/compose"
@@ -101,15 +102,18 @@ func runsLike(ctx context.Context, s *cas.Store, name string) ([]protocol.RunID,
 	return api.Named(runs, name), nil
 }
 
-// Unswept is a reference without what trials of sweeps make of it: for -1, -2 … the id of a run, of which trials do not count. So
-// a sweep that was interrupted is named by the same words.
-func (l *Local) Unswept(ctx context.Context, text string) (string, error) {
+// BesideTrials is a reference without what trials make of it: for -1, -2 … the id of a run, of which those do not count that sweeps,
+// evaluations and bisects made. So one of these that was interrupted is named by the same words.
+func (l *Local) BesideTrials(ctx context.Context, text string) (string, error) {
 	w, err := api.ReadRef(text)
 	if err != nil || w.Latest == 0 {
 		return text, nil // Resolve says what is wrong with it
 	}
-	run, err := latestRun(ctx, l.Setup, l.Store, w, func(run protocol.RunID) (bool, error) {
-		s, err := l.Engine.State(ctx, run)
+	run, err := latestRun(ctx, l.Setup, l.Store, w, func(run protocol.RunID, began protocol.RunStarted) (bool, error) {
+		if kind, _, _ := strings.Cut(began.RequestID, "/"); slices.Contains(trialKinds, kind) && engine.RequestRun(began.RequestID) == run {
+			return true, nil
+		}
+		s, err := l.Engine.State(ctx, run) // of a fork, which begins as its origin did
 		return err == nil && s.Info.Trial != "", err
 	})
 	if err != nil || w.Step == "" {
@@ -118,9 +122,12 @@ func (l *Local) Unswept(ctx context.Context, text string) (string, error) {
 	return string(run) + ":" + w.Step, nil
 }
 
+// trialKinds are how the request ids of trials begin.
+var trialKinds = []string{"sweep", "eval", "bisect"}
+
 // latestRun finds -1, -2 …; the runs of sub-workflows do not count, nor those that skip tells. The user's own store has the
 // runs of all projects: there only those count that were started in this one.
-func latestRun(ctx context.Context, u *compose.Setup, s *cas.Store, w api.Written, skip func(protocol.RunID) (bool, error)) (protocol.RunID, error) {
+func latestRun(ctx context.Context, u *compose.Setup, s *cas.Store, w api.Written, skip func(protocol.RunID, protocol.RunStarted) (bool, error)) (protocol.RunID, error) {
 	here, err := projectHere(u)
 	if err != nil {
 		return "", err
@@ -143,7 +150,7 @@ func latestRun(ctx context.Context, u *compose.Setup, s *cas.Store, w api.Writte
 			elsewhere = append(elsewhere, fmt.Sprintf("%s in %s", run, started.StartedIn()))
 			continue
 		case skip != nil:
-			skipped, err := skip(run)
+			skipped, err := skip(run, started)
 			if err != nil {
 				return "", err
 			}
@@ -158,11 +165,15 @@ func latestRun(ctx context.Context, u *compose.Setup, s *cas.Store, w api.Writte
 			return run, nil
 		}
 	}
+	runs := protocol.Plural(found, "run")
+	if skip != nil {
+		runs += " beside those that sweeps, evaluations and bisects made"
+	}
 	if len(elsewhere) > 0 {
 		return "", protocol.ErrUnknownRun.With("name a run by its id; wf ls lists those of all directories",
-			"%s: %s of %s in the store %s; newest of other directories: %s", w.Name, protocol.Plural(found, "run"), here, s.Dir(), first(elsewhere, 3))
+			"%s: %s of %s in the store %s; newest of other directories: %s", w.Name, runs, here, s.Dir(), first(elsewhere, 3))
 	}
-	return "", protocol.ErrUnknownRun.With("wf ls lists the runs", "%s: %s has %s", w.Name, s.Dir(), protocol.Plural(found, "run"))
+	return "", protocol.ErrUnknownRun.With("wf ls lists the runs", "%s: %s has %s", w.Name, s.Dir(), runs)
 }
 
 // first joins the first n of a list.

@@ -263,7 +263,7 @@ func (a *app) bisected(ctx context.Context, p *target, name, workspace string, s
 			return v, err
 		}
 	}
-	ref, err := p.find(ctx, name)
+	ref, err := p.besideTrials(ctx, name, p.find)
 	if err == nil && ref.Step != "" {
 		err = usagef("%s is a step: name its run", name)
 	}

@@ -103,7 +103,7 @@ func (a *app) bisectFiles(ctx context.Context, p *target, cmd *cobra.Command, ar
 // placesInRun finds the run, and the steps between which it is bisected.
 func (a *app) placesInRun(ctx context.Context, p *target, b *service.FilesBisector, args []string, f bisectFlags) error {
 	if len(args) > 0 {
-		at, err := p.runOrStep(ctx, args[0])
+		at, err := p.besideTrials(ctx, args[0], p.runOrStep)
 		if err != nil {
 			return protocol.Hinted(err, "wf ls lists the runs; definitions are bisected with --good DEF --bad DEF")
 		}
@@ -127,7 +127,7 @@ func (a *app) placesInRun(ctx context.Context, p *target, b *service.FilesBisect
 			}
 			name = string(b.Run) + ":" + name
 		}
-		at, err := p.runOrStep(ctx, name)
+		at, err := p.besideTrials(ctx, name, p.runOrStep)
 		if err == nil && b.Run != "" && at.Run != b.Run {
 			err = usagef("%s %s is a step of run %s, and run %s is bisected", end.flag, end.name, at.Run, b.Run)
 		}

@@ -331,11 +331,14 @@ func (a *app) baselineOf(ctx context.Context, p *target, e *service.Evaluator, g
 		return nil, nil
 	}
 	if !files.Exists(given) {
-		run, err := p.run(ctx, given)
+		ref, err := p.besideTrials(ctx, given, p.find)
+		if err == nil {
+			err = ref.MustBeRun(given)
+		}
 		if err != nil {
 			return nil, protocol.Hinted(err, "a baseline is a file that wf eval -o json or --update-baseline wrote, or a run")
 		}
-		return e.Baseline(ctx, run)
+		return e.Baseline(ctx, ref.Run)
 	}
 	b, err := files.ReadNamed(given, baselineMax)
 	if err != nil {

@@ -200,7 +200,7 @@ func (a *app) sweepOf(ctx context.Context, p *target, s *service.Sweeper, arg st
 			continue
 		}
 		var err error
-		if names[i], err = p.here.Unswept(ctx, name); err != nil {
+		if names[i], err = p.here.BesideTrials(ctx, name); err != nil {
 			return err
 		}
 	}

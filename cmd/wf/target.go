@@ -159,6 +159,15 @@ func (p *target) runOrStep(ctx context.Context, arg string) (api.Ref, error) {
 	return r, err
 }
 
+// besideTrials finds what the user wrote, where -1, -2 … count no run that a sweep, an evaluation or a bisect made.
+func (p *target) besideTrials(ctx context.Context, arg string, find func(context.Context, string) (api.Ref, error)) (api.Ref, error) {
+	name, err := p.here.BesideTrials(ctx, written(arg))
+	if err != nil {
+		return api.Ref{}, err
+	}
+	return find(ctx, name)
+}
+
 // shown reads a run to show it: all of it as JSON, its last steps to a person.
 func (a *app) shown(ctx context.Context, p *target, run protocol.RunID) (*api.Run, error) {
 	if a.AsJSON() {
