@@ -13,11 +13,8 @@ import (
 	"wf/protocol"
 )
 
-// What of a check and of expectations is told.
-const (
-	wrongKept = 50      // lines
-	longLine  = 8 << 10 // bytes of a line of a check that are shown at once
-)
+// wrongKept is how many lines are told of what a check and expectations find.
+const wrongKept = 50
 
 // judge holds a run against what its case expects, and has it checked.
 func (x *evaluation) judge(ctx context.Context, j job, v *api.Run, dir string, r *api.EvalRun) error {
@@ -54,28 +51,11 @@ func (x *evaluation) judge(ctx context.Context, j job, v *api.Run, dir string, r
 func (x *evaluation) check(ctx context.Context, c *lang.SuiteCase, v *api.Run, dir string) (code int, last string, err error) {
 	of := Check{Command: c.Check, Sandbox: protocol.SandboxOn}
 	if x.Show != nil {
-		said := ""
-		tell := func(line string) {
+		of.Show = func(line string) {
 			x.mu.Lock()
 			defer x.mu.Unlock()
 			x.Show(c.Name, line)
 		}
-		of.Show = func(text string) {
-			said += text
-			for {
-				line, rest, whole := strings.Cut(said, "\n")
-				if !whole && len(said) < longLine {
-					return
-				}
-				tell(line)
-				said = rest
-			}
-		}
-		defer func() {
-			if said != "" {
-				tell(said)
-			}
-		}()
 	}
 	if x.Sandbox == protocol.SandboxOff {
 		of.Sandbox = protocol.SandboxOff

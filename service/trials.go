@@ -19,8 +19,9 @@ import (
 type Check struct {
 	Command string // what sh -c runs; "" lets the outcome of the run decide
 	Sandbox string // SandboxOn, SandboxOff, or "" as for run roles of the versions
-	// Show is called with what the command writes; nil is not.
-	Show func(text string)
+	// Show is called with each line that the command writes, without its end; one of longLine bytes or more may come in parts. nil
+	// is not.
+	Show func(line string)
 }
 
 // The exit status of a check that cannot tell, as git bisect has it.
@@ -79,14 +80,18 @@ func (c *Check) run(ctx context.Context, l *Local, v *api.Run, dir string, confi
 	turn := protocol.Turn{Run: v.ID, Workflow: v.Workflow, Step: protocol.StepID{Role: role.Name, N: 1, Index: -1}, Visit: 1, Attempt: 1, Key: string(v.ID) + "/check",
 		Role: role, Inputs: protocol.JSON("{}"), Stdin: &protocol.Stdin{Text: string(of) + "\n"}, Workspace: dir, Confined: confined,
 		Env: map[string]string{"WF_RUN": string(v.ID), "WF_RUN_STATUS": string(v.Status), "WF_STORE": l.Store.Dir()}}
+	open := "" // a line that has not ended
 	said, err := command.Perform(ctx, turn, func(_ context.Context, data ...protocol.Data) error {
 		for _, x := range data {
 			if d, ok := x.(protocol.Delta); ok && c.Show != nil {
-				c.Show(d.Text)
+				open = c.show(open + d.Text)
 			}
 		}
 		return nil
 	})
+	if open != "" {
+		c.Show(open)
+	}
 	if err != nil {
 		return 0, "", fmt.Errorf("the check of run %s: %w", v.ID, err)
 	}
@@ -101,6 +106,21 @@ func (c *Check) run(ctx context.Context, l *Local, v *api.Run, dir string, confi
 		last = lines[len(lines)-1]
 	}
 	return *ended.Code, last, nil
+}
+
+// longLine is how many bytes of a line wait for its end.
+const longLine = 8 << 10
+
+// show shows the lines of a text, and gives back the one that has not ended.
+func (c *Check) show(text string) string {
+	for {
+		line, rest, whole := strings.Cut(text, "\n")
+		if !whole && len(text) < longLine {
+			return text
+		}
+		c.Show(line)
+		text = rest
+	}
 }
 
 // confined reports whether the command runs in the sandbox: where an agent may have written what it executes.

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"math"
 	"path/filepath"
@@ -161,7 +160,7 @@ func (a *app) bisect(ctx context.Context, p *target, args []string, f bisectFlag
 		return a.followAndAsk(ctx, p, run, 1, a.trialReporter())
 	}
 	if a.Verbose && !a.AsJSON() {
-		b.Check.Show = func(text string) { fmt.Fprint(a.Err, render.Visible(text)) }
+		b.Check.Show = a.Said
 	}
 	found, err := b.Find(ctx)
 	return a.bisectEnded(ctx, found, err)

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -11,7 +10,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"wf/api"
-	"wf/cmd/internal/render"
 	"wf/files"
 	"wf/protocol"
 	"wf/service"
@@ -81,7 +79,7 @@ func (a *app) bisectFiles(ctx context.Context, p *target, cmd *cobra.Command, ar
 		return err
 	}
 	if a.Verbose && !a.AsJSON() {
-		b.Check.Show = func(text string) { fmt.Fprint(a.Err, render.Visible(text)) }
+		b.Check.Show = a.Said
 	}
 	found, err := b.Find(ctx)
 	if err == nil {

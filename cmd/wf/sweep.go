@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -148,7 +147,7 @@ func (a *app) sweep(ctx context.Context, p *target, arg string, f sweepFlags) er
 		})
 	}
 	if a.Verbose && !a.AsJSON() {
-		s.Check.Show = func(text string) { fmt.Fprint(a.Err, render.Visible(text)) }
+		s.Check.Show = a.Said
 	}
 	screen := render.NewSweepScreen(a.Printer)
 	shown := &filling{a: a, ctx: ctx, l: p.here.Local}

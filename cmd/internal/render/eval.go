@@ -55,14 +55,8 @@ func (t *EvalTable) Said(name, line string) {
 	t.line("    " + inLine(name, 50) + " | " + inLine(line, 500))
 }
 
-// inLine is a text in one line. GitHub takes a line that begins with :: for a command.
-func inLine(s string, n int) string {
-	s = OneLine(s, n)
-	if strings.HasPrefix(strings.TrimSpace(s), "::") {
-		s = strings.Replace(s, "::", ": :", 1)
-	}
-	return s
-}
+// inLine is a text in one line.
+func inLine(s string, n int) string { return unordered(OneLine(s, n)) }
 
 // nameMax is how many letters of the name of a case are shown.
 const nameMax = 200

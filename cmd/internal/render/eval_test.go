@@ -11,7 +11,7 @@ import (
 	"wf/api"
 )
 
-const hostile = "a \x00\x1b[31m\x7f\u0085\ufffe\xff ]]> <b attr='\"&\n::error::x%0A\r\t"
+const hostile = "a \x00\x1b[31m\x7f\u0085\ufffe\xff ]]> <b attr='\"&\n::error::x%0A\r\t##[error]"
 
 func hostileEval() *api.Eval {
 	run := api.EvalRun{Run: "7K3Q", Verdict: api.EvalFailed, ActiveMS: 1500}
@@ -75,6 +75,7 @@ func TestM03JUnitOfHostileTextsIsWellFormed(t *testing.T) {
 
 // No text of a case acts on a terminal, or is a workflow command of GitHub.
 func TestM03TextsOfCasesDoNotAct(t *testing.T) {
+	t.Setenv("GITHUB_ACTIONS", "true")
 	var out, errs bytes.Buffer
 	p := New(&Screen{Writer: &out}, &Screen{Writer: &errs})
 	e := hostileEval()
@@ -91,7 +92,7 @@ func TestM03TextsOfCasesDoNotAct(t *testing.T) {
 			t.Errorf("%d bytes: %.500q", len(text), text)
 		}
 		for line := range strings.Lines(text) {
-			if strings.HasPrefix(strings.TrimSpace(line), "::") {
+			if strings.HasPrefix(strings.TrimSpace(line), "::") || strings.Contains(line, "##[") {
 				t.Errorf("a workflow command: %q", line)
 			}
 		}

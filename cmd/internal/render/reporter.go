@@ -52,6 +52,18 @@ func (p *Printer) Stream(b Backdrop) Reporter {
 // InActions reports whether wf runs in GitHub Actions.
 func InActions() bool { return os.Getenv("GITHUB_ACTIONS") == "true" }
 
+// unordered is a line that came from elsewhere. GitHub takes one that begins with :: for a command, which it must not be; a Screen
+// sees to those with ##[ in them.
+func unordered(line string) string {
+	if InActions() && strings.HasPrefix(strings.TrimSpace(line), "::") {
+		return strings.Replace(line, "::", ": :", 1)
+	}
+	return line
+}
+
+// Said shows a line that a check wrote.
+func (p *Printer) Said(line string) { fmt.Fprintln(p.Err, unordered(Visible(line))) }
+
 // Silent shows nothing of a run.
 func Silent(Backdrop) Reporter { return silence{} }
 
@@ -173,8 +185,7 @@ func (g *groups) Notice(n api.Update) {
 	}
 }
 
-// output gathers what a command or a model says, line by line. A line that looks like a
-// workflow command of GitHub must not be one.
+// output gathers what a command or a model says, line by line.
 func (g *groups) output(step, text string) {
 	if g.tail == nil {
 		g.tail = map[string]string{}
@@ -182,7 +193,7 @@ func (g *groups) output(step, text string) {
 	lines := strings.Split(g.tail[step]+Visible(text), "\n")
 	g.tail[step] = lines[len(lines)-1]
 	for _, l := range lines[:len(lines)-1] {
-		g.lines[step] = append(g.lines[step], "  "+strings.ReplaceAll(l, "::", ": :"))
+		g.lines[step] = append(g.lines[step], "  "+unordered(l))
 	}
 }
 

@@ -25,6 +25,7 @@ type Screen struct {
 
 	mu   sync.Mutex
 	held []byte // the beginning of a letter, at the end of what was written
+	hash int    // so many # are at its end
 }
 
 // NewScreen is the screen of a stream of the process; colours are off.
@@ -87,9 +88,31 @@ func (s *Screen) shown(dst, p []byte) []byte {
 		p = p[:len(p)-n]
 	}
 	if !s.Color {
-		return plain.AppendVisible(dst, p)
+		dst = plain.AppendVisible(dst, p)
+	} else {
+		dst = plain.AppendPainted(dst, p, func(p []byte) int { return len(ownColor().Find(p)) })
 	}
-	return plain.AppendPainted(dst, p, func(p []byte) int { return len(ownColor().Find(p)) })
+	if !InActions() {
+		return dst
+	}
+	return s.unmarked(dst)
+}
+
+// unmarked is a text in which GitHub finds no ##[, which begins a command wherever it is in a line. Within a string of JSON it means the
+// same as before.
+func (s *Screen) unmarked(text []byte) []byte {
+	out := make([]byte, 0, len(text))
+	for _, c := range text {
+		if c == '[' && s.hash >= 2 {
+			out = append(out, `\u005b`...)
+		} else {
+			out = append(out, c)
+		}
+		if s.hash++; c != '#' {
+			s.hash = 0
+		}
+	}
+	return out
 }
 
 // unfinished is how many bytes at the end are the beginning of a letter.
