@@ -88,7 +88,7 @@ func (p *console) listen() {
 // settings are those of the line discipline: echo, signals, whole lines.
 func (p *console) settings() *unix.Termios {
 	p.t.Helper()
-	s, err := unix.IoctlGetTermios(int(p.tty.Fd()), unix.TCGETS)
+	s, err := unix.IoctlGetTermios(int(p.tty.Fd()), readSettings)
 	if err != nil {
 		p.t.Fatal(err)
 	}

@@ -1,0 +1,6 @@
+package main
+
+import "golang.org/x/sys/unix"
+
+// readSettings is the request for the settings of a terminal.
+const readSettings = unix.TCGETS
