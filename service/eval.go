@@ -94,7 +94,7 @@ func (e *Evaluator) Evaluate(ctx context.Context) (_ *api.Eval, err error) {
 	err = x.perform(ctx)
 	x.sum()
 	x.out.Complete = err == nil && !slices.ContainsFunc(x.out.Cases, func(c api.EvalCase) bool { return c.Verdict == api.EvalOpen || c.Verdict == api.EvalCut })
-	return x.out, errors.Join(err, x.notes.close())
+	return x.out, errors.Join(err, x.notes.close(false))
 }
 
 // prepare chooses the models, and refuses what cannot be kept to.
@@ -227,7 +227,7 @@ func (x *evaluation) perform(ctx context.Context) error {
 
 // job performs a run, and tells of it. Its error ends the evaluation.
 func (x *evaluation) job(ctx context.Context, j job) error {
-	if r, known := x.notes.find(j.name); known {
+	if r, known := x.notes.known[j.name]; known {
 		r.Remembered = true
 		x.tell(j, r, true)
 		return nil
@@ -243,7 +243,7 @@ func (x *evaluation) job(ctx context.Context, j job) error {
 	default:
 		r = withError(r, err)
 	}
-	if err = x.notes.add(j.name, r); err == nil && r.Verdict == api.EvalPassed {
+	if err = x.notes.write(evalNote{j.name, r}); err == nil && r.Verdict == api.EvalPassed {
 		err = workspace.RemoveAll(dir)
 	}
 	x.tell(j, r, true)

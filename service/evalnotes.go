@@ -12,7 +12,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"sync"
 
 	"wf/api"
 	"wf/engine"
@@ -21,23 +20,20 @@ import (
 	"wf/protocol"
 	"wf/protocol/tree"
 	"wf/roles/workspace"
-	"wf/service/compose"
 )
 
-// evalNotes are what an evaluation keeps between calls, in a directory of the user's cache that is named by suite and store:
+// evalNotes are what an evaluation keeps between calls, in a notebook that is named by suite and store. It also has:
 //
-//	lock         held by the process that evaluates
 //	id           of the evaluation, and the digest of what its runs follow from
-//	runs.jsonl   the runs that were judged, or how far they came
-//	work/I-K-A   workspaces: of runs that are not over, and of those that did not pass
+//
+// The runs noted were judged, or came as far as the note says; the workspaces I-K-A are of runs that are not over, and of those that
+// did not pass.
 type evalNotes struct {
-	dir, id string
-	lock    *os.File
+	notebook
+	id string
 
 	before map[string]api.EvalRun // of earlier calls, as they were left; it does not change
-
-	mu    sync.Mutex
-	known map[string]api.EvalRun // that are not run again
+	known  map[string]api.EvalRun // of those, what is not run again
 }
 
 // evalNote is a line of runs.jsonl.
@@ -46,48 +42,32 @@ type evalNote struct {
 	Run  api.EvalRun `json:"run"`
 }
 
-// evalNotesMax bounds what is read of notes.
-const evalNotesMax = 1 << 30
-
 // openNotes opens the notes of the suite: those of the last call to go on, else new ones.
-func (e *Evaluator) openNotes(def protocol.Link) (_ *evalNotes, err error) {
-	cache, err := compose.UserDir("XDG_CACHE_HOME", ".cache")
-	if err != nil {
-		return nil, err
-	}
-	if rel, err := filepath.Rel(e.Dir, files.Real(cache)); err == nil && filepath.IsLocal(rel) {
-		return nil, protocol.ErrUsage.With("move the suite into a directory of its own, or name another place for copies with XDG_CACHE_HOME",
-			"each run works in a copy of the files of its case, and the place for copies lies in the directory of the suite, %s: %s", e.Dir, cache)
-	}
-	sum := sha256.Sum256([]byte(e.Store.Dir() + "\x00" + filepath.Join(e.Dir, filepath.Base(e.File))))
-	n := &evalNotes{dir: filepath.Join(cache, "eval", hex.EncodeToString(sum[:10])), known: map[string]api.EvalRun{}, before: map[string]api.EvalRun{}}
-	if err := os.MkdirAll(filepath.Join(n.dir, "work"), 0o700); err != nil {
-		return nil, err
-	}
-	if n.lock, err = files.OpenFile(n.file("lock"), os.O_RDWR|os.O_CREATE, 0o600); err != nil {
-		return nil, err
-	}
-	free, err := files.TryLock(n.lock, false)
-	if err != nil || !free {
-		n.lock.Close()
-		if err == nil {
-			err = protocol.ErrBusy.With("wait for it, or end it", "another process evaluates %s with this store", e.File)
-		}
-		return nil, err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, files.FreeLock(n.lock))
-		}
-	}()
+func (e *Evaluator) openNotes(def protocol.Link) (*evalNotes, error) {
 	of, err := e.digest(def)
 	if err != nil {
 		return nil, err
 	}
-	if !e.GoesOn {
-		return n, n.begin(of)
+	n := &evalNotes{known: map[string]api.EvalRun{}, before: map[string]api.EvalRun{}}
+	n.notebook, err = openNotebook("eval", []byte(e.Store.Dir()+"\x00"+filepath.Join(e.Dir, filepath.Base(e.File))), func(cache string) error {
+		if !lies(cache, e.Dir) {
+			return nil
+		}
+		return protocol.ErrUsage.With("move the suite into a directory of its own, or name another place for copies with XDG_CACHE_HOME",
+			"each run works in a copy of the files of its case, and the place for copies lies in the directory of the suite, %s: %s", e.Dir, cache)
+	}, fmt.Sprintf("another process evaluates %s with this store", e.File))
+	if err != nil {
+		return nil, err
 	}
-	return n, n.goOn(of, e.File)
+	if e.GoesOn {
+		err = n.goOn(of, e.File)
+	} else {
+		err = n.begin(of)
+	}
+	if err != nil {
+		return nil, errors.Join(err, n.close(false))
+	}
+	return n, nil
 }
 
 // digest is of what the runs of an evaluation follow from.
@@ -106,11 +86,10 @@ func (e *Evaluator) digest(def protocol.Link) (string, error) {
 // begin forgets the evaluation of before.
 func (n *evalNotes) begin(of string) error {
 	n.id = rand.Text()
-	return errors.Join(remove(n.file("id")), remove(n.file("runs.jsonl")), workspace.RemoveAll(n.file("work")), os.Mkdir(n.file("work"), 0o700),
-		files.Replace(n.file("id"), []byte(n.id+" "+of)))
+	return errors.Join(remove(n.file("id")), n.clear(), files.Replace(n.file("id"), []byte(n.id+" "+of)))
 }
 
-// goOn reads what was noted. A line that a killed process left unfinished says nothing.
+// goOn reads what was noted.
 func (n *evalNotes) goOn(of, suite string) error {
 	text, err := files.Read(n.file("id"), 1000)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -124,48 +103,17 @@ func (n *evalNotes) goOn(of, suite string) error {
 		return protocol.ErrUsage.With("leave --continue out to begin anew, or put back what changed", "the suite, its workflow, or what was asked for is another than in the evaluation of %s to go on with", suite)
 	}
 	n.id = string(id)
-	if text, err = files.Read(n.file("runs.jsonl"), evalNotesMax); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	for line := range bytes.Lines(text) {
+	return n.lines(func(line []byte) {
 		var x evalNote
 		if json.Unmarshal(line, &x) != nil || x.Name == "" {
-			continue
+			return
 		}
 		n.before[x.Name] = x.Run
 		if v := x.Run.Verdict; v == api.EvalPassed || v == api.EvalFailed {
 			n.known[x.Name] = x.Run
 		}
-	}
-	return nil
+	})
 }
-
-func (n *evalNotes) file(name string) string { return filepath.Join(n.dir, name) }
-
-func (n *evalNotes) find(name string) (api.EvalRun, bool) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	r, ok := n.known[name]
-	return r, ok
-}
-
-// add notes a run that was judged, or how far it came.
-func (n *evalNotes) add(name string, r api.EvalRun) error {
-	line, err := json.Marshal(evalNote{name, r})
-	if err != nil {
-		return err
-	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	f, err := files.OpenFile(n.file("runs.jsonl"), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(append(append([]byte("\n"), line...), '\n')) // begins on a line of its own, also behind an unfinished one
-	return errors.Join(err, f.Close())
-}
-
-func (n *evalNotes) close() error { return files.FreeLock(n.lock) }
 
 // place finds or makes the workspace of a run. A run that is known and whose copy is gone is not gone on with, nor is one that
 // a tape answers, whose answers are counted from the beginning: another one takes its place.
@@ -185,27 +133,8 @@ func (x *evaluation) place(ctx context.Context, j job) (dir, request string, err
 		case begun:
 			continue
 		}
-		return dir, request, x.lay(ctx, j.c, dir)
+		return dir, request, fillPlace(ctx, dir, func(ctx context.Context, to string) error { return x.copyFiles(ctx, j.c, to) })
 	}
-}
-
-// lay makes the workspace of a run, which appears when it is whole.
-func (x *evaluation) lay(ctx context.Context, c *lang.SuiteCase, dir string) error {
-	part := dir + ".part"
-	if err := errors.Join(workspace.RemoveAll(part), workspace.RemoveAll(dir)); err != nil {
-		return err
-	}
-	if err := os.Mkdir(part, 0o700); err != nil {
-		return err
-	}
-	err := x.copyFiles(ctx, c, part)
-	if err == nil {
-		err = os.Rename(part, dir)
-	}
-	if err != nil {
-		return errors.Join(err, workspace.RemoveAll(part))
-	}
-	return nil
 }
 
 // copyFiles copies the files of a case. Links that lead out of the directory of the suite, or of the copy, are refused.

@@ -1,16 +1,13 @@
 package service
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 
 	"wf/cas"
@@ -19,21 +16,19 @@ import (
 	"wf/protocol"
 	"wf/protocol/tree"
 	"wf/roles/workspace"
-	"wf/service/compose"
 )
 
-// trialNotes are what a bisect or a sweep keeps between calls, in a directory of the user's cache that is named by its arguments:
+// trialNotes are what a bisect or a sweep keeps between calls, in a notebook that is named by its arguments. It also has:
 //
-//	lock            held by the process that has runs tried
 //	salt            of one that was begun anew
-//	runs.jsonl      the runs that were checked, each as an N
-//	work/NAME-A     workspaces of runs that were not
+//
+// The runs noted are those that were checked, each as an N; the workspaces NAME-A are of runs that were not.
 type trialNotes[N note] struct {
-	kind      string // bisect or sweep
-	dir, name string // name is that of the bisect or sweep, in request ids
-	inPlace   string // the workspace, where runs work in it
-	lock      *os.File
-	known     map[string]N // by key
+	notebook
+	kind    string // bisect or sweep
+	name    string // of the bisect or sweep, in request ids
+	inPlace string // the workspace, where runs work in it
+	known   map[string]N
 }
 
 // A note is a line of runs.jsonl.
@@ -48,74 +43,42 @@ const (
 	trialMaxSize  = 500 << 20
 )
 
-// notesMax bounds what is read of notes.
-const notesMax = 64 << 20
-
 // openNotes opens the notes of a kind that arguments name, for runs that work in copies of a workspace, or in itself.
 func openNotes[N note](kind string, arguments []byte, dir string, inPlace, anew bool) (_ *trialNotes[N], err error) {
-	sum := sha256.Sum256(arguments)
-	cache, err := compose.UserDir("XDG_CACHE_HOME", ".cache")
+	n := &trialNotes[N]{kind: kind, known: map[string]N{}}
+	if inPlace {
+		n.inPlace = dir
+	}
+	n.notebook, err = openNotebook(kind, arguments, func(cache string) error {
+		if inPlace || !lies(cache, files.Real(dir)) {
+			return nil
+		}
+		return protocol.ErrUsage.With("name the workspace with --dir, another place for copies with XDG_CACHE_HOME, or let the runs share it with --in-place",
+			"each run works in a copy of the workspace %s, and the place for copies lies in it: %s", dir, cache)
+	}, "another process is at work with the same arguments")
 	if err != nil {
 		return nil, err
 	}
-	n := &trialNotes[N]{kind: kind, name: hex.EncodeToString(sum[:10]), known: map[string]N{}}
-	n.dir = filepath.Join(cache, kind, n.name)
-	if inPlace {
-		n.inPlace = dir
-	} else if rel, err := filepath.Rel(files.Real(dir), files.Real(cache)); err == nil && filepath.IsLocal(rel) {
-		return nil, protocol.ErrUsage.With("name the workspace with --dir, another place for copies with XDG_CACHE_HOME, or let the runs share it with --in-place",
-			"each run works in a copy of the workspace %s, and the place for copies lies in it: %s", dir, cache)
-	}
-	if err := os.MkdirAll(filepath.Join(n.dir, "work"), 0o700); err != nil {
-		return nil, err
-	}
-	if n.lock, err = files.OpenFile(filepath.Join(n.dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600); err != nil {
-		return nil, err
-	}
-	free, err := files.TryLock(n.lock, false)
-	if err != nil || !free {
-		n.lock.Close()
-		if err == nil {
-			err = protocol.ErrBusy.With("wait for it, or end it", "another process is at work with the same arguments")
-		}
-		return nil, err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, files.FreeLock(n.lock))
-		}
-	}()
-	if anew {
+	if n.name = filepath.Base(n.dir); anew {
 		err = n.forget()
 	}
 	if err == nil {
 		err = n.read()
 	}
-	return n, err
+	if err != nil {
+		return nil, errors.Join(err, n.close(false))
+	}
+	return n, nil
 }
 
 // forget begins anew.
 func (n *trialNotes[N]) forget() error {
 	salt := make([]byte, 5)
 	rand.Read(salt) // never fails
-	return errors.Join(n.removeWork(), remove(n.file("runs.jsonl")), files.Replace(n.file("salt"), []byte(hex.EncodeToString(salt))))
+	return errors.Join(n.clear(), files.Replace(n.file("salt"), []byte(hex.EncodeToString(salt))))
 }
 
-func remove(path string) error {
-	if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil
-}
-
-func (n *trialNotes[N]) file(name string) string { return filepath.Join(n.dir, name) }
-
-// removeWork removes the workspaces.
-func (n *trialNotes[N]) removeWork() error {
-	return errors.Join(workspace.RemoveAll(n.file("work")), os.Mkdir(n.file("work"), 0o700))
-}
-
-// read reads what was noted. A line that a killed process left unfinished says nothing.
+// read reads what was noted.
 func (n *trialNotes[N]) read() error {
 	salt, err := files.Read(n.file("salt"), 100)
 	switch {
@@ -124,41 +87,18 @@ func (n *trialNotes[N]) read() error {
 	case !errors.Is(err, fs.ErrNotExist):
 		return err
 	}
-	text, err := files.Read(n.file("runs.jsonl"), notesMax)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	for line := range bytes.Lines(text) {
+	return n.lines(func(line []byte) {
 		var x N
 		if json.Unmarshal(line, &x) == nil && x.key() != "" {
 			n.known[x.key()] = x
 		}
-	}
-	return nil
+	})
 }
 
 // add notes a run that was checked.
 func (n *trialNotes[N]) add(x N) error {
-	line, err := json.Marshal(x)
-	if err != nil {
-		return err
-	}
-	f, err := files.OpenFile(n.file("runs.jsonl"), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(append(append([]byte("\n"), line...), '\n')) // begins on a line of its own, also behind an unfinished one
 	n.known[x.key()] = x
-	return errors.Join(err, f.Close())
-}
-
-// close ends it. What was found is kept, and of what is complete no workspace.
-func (n *trialNotes[N]) close(complete bool) error {
-	var err error
-	if complete {
-		err = n.removeWork()
-	}
-	return errors.Join(err, files.FreeLock(n.lock))
+	return n.write(x)
 }
 
 // A trialPlace is where a run works, and the request id that it has.
@@ -199,21 +139,6 @@ func (n *trialNotes[N]) place(ctx context.Context, s *cas.Store, of string, fill
 		}
 		return p, fillPlace(ctx, p.dir, fill)
 	}
-}
-
-// fillPlace has a directory filled, which appears when it is whole.
-func fillPlace(ctx context.Context, dir string, fill func(context.Context, string) error) error {
-	part := dir + ".part"
-	if err := workspace.RemoveAll(part); err != nil {
-		return err
-	}
-	if err := os.Mkdir(part, 0o700); err != nil {
-		return err
-	}
-	if err := fill(ctx, part); err != nil {
-		return errors.Join(err, workspace.RemoveAll(part))
-	}
-	return os.Rename(part, dir)
 }
 
 // copyOf copies a workspace into a directory.
