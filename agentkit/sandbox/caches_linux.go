@@ -15,7 +15,8 @@ import (
 
 // layers are the caches that a command finds, as layers gives them: those of the user, or for a command that
 // reaches a network the seed of go alone, since what the user has built could be carried out. A command whose
-// result may be reused has the seed below that of the user, and no results of tests. The files hold them.
+// result may be reused has the seed below the user's of go, without results of tests, and the downloads of npm. The
+// files hold them.
 func (p Policy) layers(o own, h host) ([]overlay, []*os.File, error) {
 	caches := h.caches()
 	var held []*os.File
@@ -30,6 +31,7 @@ func (p Policy) layers(o own, h host) ([]overlay, []*os.File, error) {
 		if p.online() {
 			caches = []overlay{{At: seed, Env: "GOCACHE"}}
 		} else {
+			caches = caches[:2] // pip keeps what it has built beside what it has downloaded
 			users := caches[0].At
 			caches[0].At, caches[0].Lower = cmp.Or(users, o.goCache), []string{users, seed}
 		}

@@ -171,7 +171,11 @@ func TestM01AReusedCommandFindsTheStandardLibraryBuilt(t *testing.T) {
 		if !sandbox.BuiltGo() {
 			t.Error("the user has built something")
 		}
+		s.write(filepath.Join(s.home, ".cache/pip/mine"), "what pip built")
 		private("beside")
+		if got := s.works(`echo "$PIP_CACHE_DIR"`); got != "" {
+			t.Errorf("pip finds %q", got)
+		}
 		if got := s.works(`cat "$GOCACHE/mine" "$GOCACHE/asked" "$GOCACHE/built"`); !strings.HasPrefix(got, "what the user built") || strings.Contains(got, "local") || strings.Count(got, "\n") < 4 {
 			t.Errorf("beside what the user built it finds %q", got)
 		}
@@ -179,6 +183,9 @@ func TestM01AReusedCommandFindsTheStandardLibraryBuilt(t *testing.T) {
 		// No other commands find it, and none where commands could write it.
 		s.policy.Reused = false
 		private("plain")
+		if got := s.works(`cat "$PIP_CACHE_DIR/mine"`); got != "what pip built" {
+			t.Errorf("of pip another command finds %q", got)
+		}
 		if got := s.works(`ls -A "$GOCACHE"`); strings.Contains(got, "asked") {
 			t.Errorf("another command finds %q", got)
 		}
