@@ -7,24 +7,24 @@ import (
 	"testing"
 
 	"wf/engine/lang"
-	"wf/workflows"
 )
 
-var update = flag.Bool("update", false, "write schema.json anew")
+var update = flag.Bool("update", false, "write the schemas anew")
 
-func TestTheSchemaBesideTheExamplesIsThatOfTheLanguage(t *testing.T) {
-	want := append(bytes.TrimRight(lang.JSONSchema(), "\n"), '\n')
-	if *update {
-		if err := os.WriteFile("schema.json", want, 0o644); err != nil {
+func TestTheSchemasBesideTheExamplesAreThoseOfTheLanguage(t *testing.T) {
+	for file, schema := range map[string][]byte{"schema.json": lang.JSONSchema(), "suite.schema.json": lang.SuiteSchema()} {
+		want := append(bytes.TrimRight(schema, "\n"), '\n')
+		if *update {
+			if err := os.WriteFile(file, want, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		have, err := os.ReadFile(file)
+		if err != nil {
 			t.Fatal(err)
 		}
-		return
-	}
-	have, err := workflows.Files.ReadFile("schema.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(have, want) {
-		t.Error("schema.json is not what wf schema prints; write it anew: go test ./workflows -run Schema -update")
+		if !bytes.Equal(have, want) {
+			t.Errorf("%s is not what wf schema prints; write it anew: go test ./workflows -run Schema -update", file)
+		}
 	}
 }

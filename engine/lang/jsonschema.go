@@ -11,15 +11,26 @@ import (
 func JSONSchema() []byte {
 	g := grammar()
 	root := g.schema(g.workflow)
-	root["$schema"] = "http://json-schema.org/draft-07/schema#"
-	root["$id"] = "https://wf.invalid/schema/v1.json"
-	root["title"] = "wf workflow"
-	root["patternProperties"] = map[string]any{"^x-": map[string]any{}}
 	definitions := map[string]any{}
 	for s, name := range g.named() {
 		definitions[name] = g.schema(s)
 	}
 	root["definitions"] = definitions
+	return schemaFile(root, "v1", "wf workflow")
+}
+
+// SuiteSchema is the grammar of the suites of wf eval, as JSONSchema is that of workflows. What a suite says of its workflow only ReadSuite
+// checks.
+func SuiteSchema() []byte {
+	return schemaFile(new(language).schema(suiteGrammar()), "suite-v1", "wf eval suite")
+}
+
+// schemaFile is the schema of a file, with what stands at its top.
+func schemaFile(root map[string]any, id, title string) []byte {
+	root["$schema"] = "http://json-schema.org/draft-07/schema#"
+	root["$id"] = "https://wf.invalid/schema/" + id + ".json"
+	root["title"] = title
+	root["patternProperties"] = map[string]any{"^x-": map[string]any{}}
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
@@ -142,7 +153,10 @@ func (k *key) hover() string {
 	if without := k.without(); without != "" {
 		out += "\nDefault: " + without + "."
 	}
-	return out + "\nExample: " + k.example
+	if k.example != "" {
+		out += "\nExample: " + k.example
+	}
+	return out
 }
 
 // without is what holds where the key is left out.

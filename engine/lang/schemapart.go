@@ -10,15 +10,19 @@ import (
 )
 
 // SchemaPart is the part of JSONSchema at a dotted path of property names, through references, items and the
-// values of maps.
+// values of maps; where the path begins with suite, of SuiteSchema.
 func SchemaPart(dotted string) (any, error) {
 	var root map[string]any
-	if err := json.Unmarshal(JSONSchema(), &root); err != nil {
+	file, within := JSONSchema(), dotted
+	if rest, ok := strings.CutPrefix(dotted, "suite."); ok {
+		file, within = SuiteSchema(), rest
+	}
+	if err := json.Unmarshal(file, &root); err != nil {
 		return nil, fmt.Errorf("schema: %w", err)
 	}
 	definitions := member(root, "definitions")
 	at := root
-	for i, name := range strings.Split(dotted, ".") {
+	for i, name := range strings.Split(within, ".") {
 		next := property(definitions, at, name)
 		if next == nil && i == 0 {
 			next = member(definitions, name)
