@@ -268,7 +268,7 @@ func TestEveryAnswerIsAsItIsDescribed(t *testing.T) {
 	s.awaitStatus(danger, protocol.Done)
 	c.holds("GET", "/v1/runs/"+string(danger)+"/looks?limit=1", nil, 200, "Looks")
 	c.holds("GET", "/v1/runs/"+string(danger)+"/looks", nil, 200, "Looks")
-	for _, query := range []string{"", "?before=true", "?limit=1"} {
+	for _, query := range []string{"", "?before=true", "?limit=1", "?changed=true"} {
 		c.holds("GET", "/v1/runs/"+string(danger)+"/steps/a%231/files"+query, nil, 200, "StepFiles")
 	}
 	c.holds("GET", "/v1/runs/"+string(danger)+"/steps/a%239/files", nil, 404, "Error")

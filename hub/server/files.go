@@ -74,6 +74,10 @@ func (s *Server) files(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	changed, err := c.yes("changed")
+	if err != nil {
+		return nil, err
+	}
 	l, err := s.Service.Looks(c.Context(), c.run)
 	if err != nil {
 		return nil, err
@@ -83,6 +87,9 @@ func (s *Server) files(c *call) (any, error) {
 		return nil, err
 	}
 	list := all.Files
+	if changed {
+		list = slices.DeleteFunc(list, func(f api.StepFile) bool { return f.Change == "" })
+	}
 	if part.After != "" {
 		i, found := slices.BinarySearchFunc(list, part.After, func(f api.StepFile, path string) int { return api.ComparePaths(f.Path, path) })
 		if !found {

@@ -89,7 +89,7 @@ var routes = []route{
 	{"GET", "/v1/runs/{id}/steps/{step}/explain", guard.Read, "", atHead(ofStep(api.Service.Explain))},
 	{"GET", "/v1/runs/{id}/steps/{step}/artifacts", guard.Read, "after limit", (*Server).artifacts},
 	{"GET", "/v1/runs/{id}/steps/{step}/artifact", guard.Read, "path", (*Server).artifact},
-	{"GET", "/v1/runs/{id}/steps/{step}/files", guard.Read, "before after limit", (*Server).files},
+	{"GET", "/v1/runs/{id}/steps/{step}/files", guard.Read, "before changed after limit", (*Server).files},
 	{"GET", "/v1/runs/{id}/steps/{step}/file", guard.Read, "before path", (*Server).file},
 	{"GET", "/v1/runs/{id}/looks", guard.Read, "after limit", (*Server).looks},
 	{"GET", "/v1/runs/{id}/diff/{other}", guard.Read, "", (*Server).diff},

@@ -2,7 +2,7 @@
 
 import type {
   Accepted, Agents, AnswerRequest, Artifacts, Cost, Deletions, Diff, Info, Login, MessageRequest, Messages, NotificationList, NotificationsRetried, Queue, Queued,
-  RetryNotificationsRequest, Run, Runs, StartRequest, Started, Table, TableList, Verify, Workflows,
+  RetryNotificationsRequest, Run, Runs, StartRequest, Started, StepFiles, Table, TableList, Verify, Workflows,
 } from "../model/service.ts";
 import {entryOf} from "../model/wire.ts";
 import {keep, session} from "./session.ts";
@@ -60,6 +60,8 @@ async function call(method: string, path: string, body?: unknown, signal?: Abort
 }
 
 const get = async <T>(path: string, signal?: AbortSignal): Promise<T> => (await call("GET", path, undefined, signal)).json() as Promise<T>;
+/** A file of a step; a browser shows nothing of this type, whatever it holds. */
+const blob = async (path: string): Promise<Blob> => new Blob([await (await call("GET", path)).blob()], {type: "application/octet-stream"});
 const post = async <T>(path: string, body: unknown = {}): Promise<T> => {
   const text = await (await call("POST", path, body)).text();
   return (text === "" ? {} : JSON.parse(text)) as T;
@@ -108,8 +110,9 @@ export const api = {
   messages: (id: string, s: string, signal?: AbortSignal) => get<Messages>(step(id, s, "messages"), signal),
   diff: (id: string, s: string, signal?: AbortSignal) => get<Diff>(step(id, s, "diff"), signal),
   artifacts: (id: string, s: string, after: string, limit: number, signal?: AbortSignal) => get<Artifacts>(step(id, s, `artifacts${search({after, limit})}`), signal),
-  /** A file that a step keeps; a browser shows nothing of this type, whatever it holds. */
-  artifact: async (id: string, s: string, path: string) => new Blob([await (await call("GET", step(id, s, `artifact${search({path})}`))).blob()], {type: "application/octet-stream"}),
+  changed: (id: string, s: string, after: string, limit: number, signal?: AbortSignal) => get<StepFiles>(step(id, s, `files${search({changed: true, after, limit})}`), signal),
+  artifact: (id: string, s: string, path: string) => blob(step(id, s, `artifact${search({path})}`)),
+  file: (id: string, s: string, path: string, before: boolean) => blob(step(id, s, `file${search({path, before})}`)),
   verify: (id: string) => get<Verify>(at(id, "/verify")),
   cost: (id: string, by: string, signal?: AbortSignal) => get<Cost>(at(id, `/cost?by=${by}`), signal),
   answer: (id: string, a: AnswerRequest) => post<Accepted>(at(id, "/answer"), a),

@@ -5,10 +5,13 @@ import type {Step} from "../model/fold.ts";
 import {plain, shown} from "../model/text.ts";
 import {api} from "../net/api.ts";
 import type {Run} from "../state/run.ts";
-import {Artifacts} from "./artifacts.tsx";
+import {Artifacts, Changed} from "./files.tsx";
 import {CID, copy, Empty, Fields, TextBox, Values} from "./widgets.tsx";
 import {useLoad} from "./load.ts";
 import {StepHead} from "./step.tsx";
+
+// The actions of roles that may write files.
+const writes = new Set(["prompt", "run", "merge"]);
 
 export function Output({run, step: s}: {run: Run; step: Step}) {
   const view = run.told(s.id);
@@ -25,6 +28,7 @@ export function Output({run, step: s}: {run: Run; step: Step}) {
         <TextBox caption={<><b>text</b><button type="button" class="btn quiet tight end" onClick={() => void copy(text)}>copy</button></>} text={text} />
       ) : ended && !some && !view?.artifacts ? <Empty title="It put nothing out" /> : null}
       {ended && view?.artifacts ? <Artifacts run={run} step={s} of={view.artifacts} /> : null}
+      {ended && writes.has(view?.action ?? "") ? <Changed run={run} step={s} /> : null}
       {ended && view?.error ? <TextBox caption={<><b>{view.error.code}</b><span>{view.error.phase}</span></>} text={view.error.message} class="bad" /> : null}
       {ended && view ? (
         <Fields of={[

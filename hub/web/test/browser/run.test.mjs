@@ -153,6 +153,44 @@ describe("a run", () => {
     check(/40[14]|410/);
   });
 
+  test("the files that a step changed are listed as wf files does, by keyboard, and saved", async (t) => {
+    const {page, check} = await visit(t, {viewport: {width: 700, height: 900}});
+    const id = await begin(page, "changing");
+    await open(page, id);
+    await status(page, "done");
+    await page.locator('[data-step="second#1"]').click();
+    await page.getByRole("tab", {name: "Output"}).click();
+    const opener = page.getByRole("button", {name: "Changed files"});
+    assert.equal(await opener.getAttribute("aria-expanded"), "false");
+    await opener.press("Enter");
+    const files = page.getByRole("region", {name: "files that changed in the step"});
+    await files.locator("tbody tr").first().waitFor();
+    assert.equal(await opener.getAttribute("aria-expanded"), "true");
+    const told = JSON.parse(await on.place.wf("files", `${id}:second#1`, "--changed", "-o", "json")).files;
+    assert.deepEqual(told.slice(0, 4).map((f) => f.change), ["added", "changed", "removed", "added"]);
+    assert.equal(await files.locator("tbody tr").count(), 100);
+    await page.getByRole("button", {name: "Show more files"}).press("Enter");
+    await files.locator("tbody tr").nth(told.length - 1).waitFor();
+    const rows = await files.locator("tbody tr").evaluateAll((all) => all.map((r) => [...r.cells].map((c) => c.textContent)));
+    assert.deepEqual(rows.map((r) => [r[0].slice(2), r[1], r[4]]), told.map((f) => [f.change, f.path, f.by.join(", ")]));
+    assert.equal(rows.length, 153);
+    assert.deepEqual(rows.slice(0, 4).map((r) => r[0][0]), ["+", "~", "−", "+"]);
+    await accessible(page, "changed files");
+    await fits(page, "changed files");
+    for (const [path, content] of [["changing/edited", "new\n"], ["changing/gone", "bye\n"]]) {
+      const saved = page.waitForEvent("download");
+      await page.getByRole("button", {name: `download ${path}`}).press("Enter");
+      assert.equal(await readFile(await (await saved).path(), "utf8"), content);
+    }
+    assert.match(await page.title(), /changing/, "nothing of a file was run");
+    await opener.press("Enter");
+    await files.waitFor({state: "detached"});
+    await page.locator('[data-step="third#1"]').click();
+    await page.getByRole("heading", {name: "third#1"}).waitFor();
+    assert.equal(await opener.count(), 0, "a step that cannot write has none");
+    check();
+  });
+
   test("a form is filled in, and its values are checked", async (t) => {
     const {page, check} = await visit(t);
     await open(page, await begin(page, "form"));

@@ -347,6 +347,21 @@ roles:
       i=0; while [ $i -lt 150 ]; do : > kept/many/$(printf %03d $i); i=$((i + 1)); done
     artifacts: ["kept/**"]
 `,
+  // Files that the second step changes; one of them is called as if it were markup.
+  "changing.yaml": `
+wf: 1
+name: changing
+workspace: {track: true, include: [changing]}
+roles:
+  first: {run: "rm -rf changing && mkdir changing && cd changing && echo one > kept && echo old > edited && echo bye > gone"}
+  second: {run: "cd changing && echo new > edited && rm gone && echo hi > '<img src=x onerror=document.title=1>' && chmod +x edited && mkdir z && i=0; while [ $i -lt 150 ]; do : > z/$i; i=$((i + 1)); done"}
+  third: {set: {x: 1}}
+edges:
+  - {from: START, to: first}
+  - {from: first, to: second}
+  - {from: second, to: third}
+  - {from: third, to: END}
+`,
   "broken.yaml": `
 wf: 1
 name: broken
