@@ -264,7 +264,7 @@ func (x *copier) once(from, to int, name string) (same bool, err error) {
 	if err := unix.UtimesNanoAt(to, name, []unix.Timespec{s.Atim, s.Mtim}, unix.AT_SYMLINK_NOFOLLOW); err != nil {
 		return false, err
 	}
-	now, err := statFile(f)
+	now, err := statFile(int(f.Fd()))
 	return now == statOf(&s), err
 }
 

@@ -243,30 +243,69 @@ func (x *layer) file(it tree.Item, name string) error {
 		return err
 	}
 	defer r.Close()
-	mode := uint32(0o666)
+	w := writing{dir: x.at, name: temporary(name), mode: 0o666}
 	if it.Mode == tree.Exec {
-		mode = 0o777
+		w.mode = 0o777
 	}
 	if x.ReadOnly {
-		mode &^= 0o222
+		w.mode &^= 0o222
 	}
-	tmp := temporary(name)
-	if err := unix.Unlinkat(x.at, tmp, 0); err != nil && !errors.Is(err, unix.ENOENT) { // of a process that was killed
+	if err := unix.Unlinkat(x.at, w.name, 0); err != nil && !errors.Is(err, unix.ENOENT) { // of a process that was killed
 		return err
 	}
-	fd, err := unix.Openat(x.at, tmp, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, mode)
+	if err := w.content(r, it.Entry); err != nil {
+		return err
+	}
+	return x.name(w.name, name, it.Path)
+}
+
+// writing says how a file is written that is not there yet.
+type writing struct {
+	dir   int
+	name  string
+	mode  uint32 // as the umask lets it
+	exact bool   // whatever the umask
+	sync  bool   // wait for the disk
+}
+
+// content writes a file, and proves it by its hash. It leaves none where there is an error.
+func (w writing) content(r io.Reader, e tree.Entry) error {
+	buf := buffers.Get().(*buffer)
+	defer buffers.Put(buf)
+	var b []byte
+	err := error(nil)
+	short := e.Size <= tree.WholeMax
+	if short { // nothing is made of what is not right
+		if b, err = buf.whole(r, e.Size); err == nil && protocol.RawLink(b) != e.Link || errors.Is(err, tree.ErrChanged) {
+			err = errContent
+		}
+		if err != nil {
+			return err
+		}
+	}
+	fd, err := unix.Openat(w.dir, w.name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, w.mode)
 	if err != nil {
 		return err
 	}
-	f := os.NewFile(uintptr(fd), tmp)
-	is, err := tree.Content(io.TeeReader(r, f), it.Size, func(tree.Block) error { return nil })
-	if errors.Is(err, tree.ErrChanged) || err == nil && is != it.Link {
-		err = errContent
+	if w.exact {
+		err = unix.Fchmod(fd, w.mode)
 	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return errors.Join(err, unix.Unlinkat(x.at, tmp, 0))
+	if err == nil && short {
+		_, err = at.File(fd).Write(b)
+	} else if err == nil {
+		var is protocol.Link
+		is, err = tree.Content(io.TeeReader(r, at.File(fd)), e.Size, func(tree.Block) error { return nil })
+		if errors.Is(err, tree.ErrChanged) || err == nil && is != e.Link {
+			err = errContent
+		}
 	}
-	return x.name(tmp, name, it.Path)
+	if err == nil && w.sync {
+		err = at.Sync(fd)
+	}
+	if err = errors.Join(err, unix.Close(fd)); err != nil {
+		return errors.Join(err, unix.Unlinkat(w.dir, w.name, 0))
+	}
+	return nil
 }
 
 // name gives what was written its name. Without Force what has come there meanwhile stays.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path"
 	"strings"
 	"sync"
@@ -56,8 +55,12 @@ type Conflict struct{ Path, Why string }
 //
 // Files are written beside their places, and on disk, before they change places with those that are there; what came out
 // is looked at once more, and put back if another process changed it meanwhile or has it open for writing. So a process
-// that is killed leaves the old or the new state of each file, and Restore with the same changes goes on, or, with the
-// reverse ones, goes back. Directories that go stay where something is left in them. Nothing is written through a link.
+// that is killed, or a machine that loses its power, leaves the old or the new state of each file, and Restore with the same
+// changes goes on, or, with the reverse ones, goes back. Directories that go stay where something is left in them. Nothing is
+// written through a link. When Restore returns nil, what it changed is on disk.
+//
+// From restoreMany changes on, the file system is asked to write all it has, which waits for what other programs have written
+// too; for fewer, each file and directory is asked for.
 //
 // Files get the permissions of those that they replace, but for that to execute.
 func Restore(ctx context.Context, dir string, changes []tree.Change, r Restoring) (out Restored, err error) {
@@ -68,7 +71,7 @@ func Restore(ctx context.Context, dir string, changes []tree.Change, r Restoring
 	defer unix.Close(root)
 	var told sync.Mutex
 	done := 0
-	x := &restorer{Restoring: r, ctx: ctx, root: root, out: &out, gone: map[string]bool{}, count: func() {
+	x := &restorer{Restoring: r, ctx: ctx, root: root, out: &out, many: len(changes) >= restoreMany, gone: map[string]bool{}, count: func() {
 		if told.Lock(); r.Each != nil {
 			done++
 			r.Each(done)
@@ -82,23 +85,23 @@ func Restore(ctx context.Context, dir string, changes []tree.Change, r Restoring
 		return err
 	}
 	for _, c := range changes {
-		if err := ctx.Err(); err != nil {
+		if err = ctx.Err(); err != nil {
 			return out, err
 		}
-		alone, err := x.alone(c)
-		if err == nil && alone && (c.Before.Mode == tree.Dir || c.After.Mode == tree.Dir) { // what comes before it is to be in place
+		err = named(c.Path)
+		if err == nil && !r.Dry && batch.waits(x, c) {
 			if err := flush(); err != nil {
 				return out, err
 			}
 		}
 		switch {
 		case err != nil:
-		case alone:
+		case r.Dry || c.After.Mode == tree.Dir:
 			if err = x.change(c); err == nil {
 				x.count()
 			}
 		default:
-			batch.add(x, c)
+			batch.take(x, c)
 		}
 		if err != nil {
 			return out, fmt.Errorf("%s: %w", c.Path, err)
@@ -109,7 +112,10 @@ func Restore(ctx context.Context, dir string, changes []tree.Change, r Restoring
 			}
 		}
 	}
-	return out, flush()
+	if err := flush(); err != nil || r.Dry || !x.many {
+		return out, err
+	}
+	return out, at.Flush(root) // also what a process changed that was killed
 }
 
 type restorer struct {
@@ -117,36 +123,44 @@ type restorer struct {
 	ctx   context.Context
 	root  int
 	out   *Restored
-	count func() // a change was made
-	ready []placing
+	many  bool            // changes: the file system is flushed, and not each file
+	count func()          // a change was made
 	gone  map[string]bool // what a dry one would have moved away
 }
 
-// placing is a change whose file is written.
+// placing is a change of what lies in a directory, with the names under which it is made. Nothing but what Restore wrote lies
+// at fresh, where a file is written; aside is the name from which it changes places: what lies there may be what somebody has
+// written.
 type placing struct {
 	tree.Change
-	dir  int // where it lies
-	name string
+	dir                int
+	name, fresh, aside string
 }
+
+func placingOf(dir int, c tree.Change) placing {
+	name := path.Base(c.Path)
+	hash := temporary(name)[len(".wf-part-"):]
+	return placing{c, dir, name, freshBegin + hash, asideBegin + hash}
+}
+
+const (
+	freshBegin = ".wf-new-"
+	asideBegin = ".wf-old-"
+)
 
 func (x *restorer) conflict(path, format string, args ...any) error {
 	x.out.Conflicts = append(x.out.Conflicts, Conflict{path, fmt.Sprintf(format, args...)})
 	return nil
 }
 
-// fresh is the name under which a file is written; nothing but what Restore wrote lies there. aside is the name from which
-// it changes places: what lies there may be what somebody has written.
-func fresh(name string) string { return ".wf-new-" + temporary(name)[len(".wf-part-"):] }
-func aside(name string) string { return ".wf-old-" + temporary(name)[len(".wf-part-"):] }
-
-// alone reports whether a change is made by itself: that of a directory is, and what changes nothing.
-func (x *restorer) alone(c tree.Change) (bool, error) {
-	for part := range strings.SplitSeq(c.Path, "/") {
+// named refuses a path that no tree has.
+func named(p string) error {
+	for part := range strings.SplitSeq(p, "/") {
 		if why := tree.CheckName(part); why != "" {
-			return false, fmt.Errorf("the name %q %s: %w", c.Path, why, protocol.ErrInvalidBlock)
+			return fmt.Errorf("the name %q %s: %w", p, why, protocol.ErrInvalidBlock)
 		}
 	}
-	return x.Dry || c.Before.Mode == tree.Dir || c.After.Mode == tree.Dir, nil
+	return nil
 }
 
 // omitted reports whether a change cannot be made, since one of its states was not recorded.
@@ -160,7 +174,7 @@ func (x *restorer) omitted(c tree.Change) (bool, error) {
 	return true, x.conflict(c.Path, "it was not recorded: %s", cmp.Or(c.Before.Why, c.After.Why))
 }
 
-// change makes a change that is made by itself.
+// change makes a change of a directory, or tells of any what would become of it.
 func (x *restorer) change(c tree.Change) error {
 	if omitted, err := x.omitted(c); omitted {
 		return err
@@ -177,18 +191,26 @@ func (x *restorer) change(c tree.Change) error {
 		return x.conflict(c.Path, "its directory is not there: %v", err)
 	}
 	defer unix.Close(dir)
-	return x.directory(dir, name, c)
+	if err := x.directory(dir, name, c); err != nil || x.many {
+		return err
+	}
+	return at.Sync(dir)
 }
 
 // absent reports whether nothing lies at a path.
 func (x *restorer) absent(p string) bool {
+	_, err := x.stat(p)
+	return errors.Is(err, unix.ENOENT)
+}
+
+func (x *restorer) stat(p string) (s unix.Stat_t, err error) {
 	way, name := path.Split(p)
 	dir, err := at.Walk(x.root, path.Join(".", way), unix.O_DIRECTORY)
 	if err == nil {
-		_, err = at.Stat(dir, name)
+		s, err = at.Stat(dir, name)
 		unix.Close(dir)
 	}
-	return errors.Is(err, unix.ENOENT)
+	return s, err
 }
 
 // dry tells what would become of a path.
@@ -272,35 +294,33 @@ func (x *restorer) directory(dir int, name string, c tree.Change) error {
 	return nil
 }
 
-// file makes a file or link ready, or removes one.
-func (x *restorer) file(dir int, name string, c tree.Change) error {
-	if s, err := at.Stat(dir, fresh(name)); err == nil && s.Mode&unix.S_IFMT == unix.S_IFDIR {
-		way, _ := path.Split(c.Path)
-		return x.conflict(c.Path, "a directory lies where it is to be written: remove %s", way+fresh(name))
+// file makes a file or link ready to be put in place, or removes one. clean says that nothing is left in its directory of a process
+// that was killed.
+func (x *restorer) file(p placing, clean bool) (ready bool, err error) {
+	if !clean {
+		if s, err := at.Stat(p.dir, p.fresh); err == nil && s.Mode&unix.S_IFMT == unix.S_IFDIR {
+			way, _ := path.Split(p.Path)
+			return false, x.conflict(p.Path, "a directory lies where it is to be written: remove %s", way+p.fresh)
+		}
+		if err := x.recover(p); err != nil {
+			return false, err
+		}
 	}
-	if err := x.recover(dir, name, c); err != nil {
-		return err
-	}
-	now, perm, err := x.look(dir, name, c)
+	now, perm, err := x.look(p.dir, p.name, p.Change)
 	if err != nil {
-		return err
+		return false, err
 	}
 	switch {
-	case equal(now, c.After):
-		return nil
+	case equal(now, p.After):
+		return false, nil
 	case now.Mode == tree.Dir:
-		return x.conflict(c.Path, "a directory lies there")
-	case !equal(now, c.Before) && (x.Keep == nil || now.Mode == tree.Omitted):
-		return x.conflict(c.Path, "%s", unknown(now))
+		return false, x.conflict(p.Path, "a directory lies there")
+	case !equal(now, p.Before) && (x.Keep == nil || now.Mode == tree.Omitted):
+		return false, x.conflict(p.Path, "%s", unknown(now))
+	case p.After.Mode == "":
+		return false, x.remove(p)
 	}
-	if c.After.Mode == "" {
-		return x.remove(dir, name, c)
-	}
-	if err := x.write(dir, name, c, perm); err != nil {
-		return err
-	}
-	x.ready = append(x.ready, placing{Change: c, dir: dir, name: name})
-	return nil
+	return true, x.write(p, perm)
 }
 
 func equal(a, b tree.Entry) bool { return a.Mode == b.Mode && a.Link == b.Link && a.Size == b.Size }
@@ -319,31 +339,36 @@ func unknown(now tree.Entry) string {
 }
 
 // recover ends what a process that was killed had begun at a path.
-func (x *restorer) recover(dir int, name string, c tree.Change) error {
-	if err := unix.Unlinkat(dir, fresh(name), 0); err != nil && !errors.Is(err, unix.ENOENT) {
+func (x *restorer) recover(p placing) error {
+	if err := unix.Unlinkat(p.dir, p.fresh, 0); err != nil && !errors.Is(err, unix.ENOENT) {
 		return err
 	}
-	was, _, err := x.look(dir, aside(name), c)
+	was, _, err := x.look(p.dir, p.aside, p.Change)
 	if err != nil || was.Mode == "" {
 		return err
 	}
-	if equal(was, c.After) || equal(was, c.Before) {
-		now, _, err := x.look(dir, name, c)
+	if equal(was, p.After) || equal(was, p.Before) {
+		now, _, err := x.look(p.dir, p.name, p.Change)
 		if err == nil && now.Mode == "" { // it was moved out, and nothing put in its place
-			return at.Move(dir, aside(name), name)
+			return at.Move(p.dir, p.aside, p.name)
 		}
 		if err == nil {
-			err = unix.Unlinkat(dir, aside(name), 0)
+			err = unix.Unlinkat(p.dir, p.aside, 0)
 		}
 		return err
 	}
-	_, err = x.putBack(dir, name, c) // it came out, and nothing has it
+	_, err = x.putBack(p) // it came out, and nothing has it
 	return err
 }
 
 // look is what lies under a name, with its permissions; a zero entry is nothing. What neither can be a state of a change nor is
 // kept is not read, for it may be endless.
 func (x *restorer) look(dir int, name string, c tree.Change) (e tree.Entry, perm uint32, err error) {
+	return x.lookAs(dir, name, c, nil)
+}
+
+// lookAs is look, which has opens called with a file that it reads.
+func (x *restorer) lookAs(dir int, name string, c tree.Change, opens func(fd int)) (e tree.Entry, perm uint32, err error) {
 	s, err := at.Stat(dir, name)
 	if errors.Is(err, unix.ENOENT) {
 		return e, 0, nil
@@ -351,7 +376,7 @@ func (x *restorer) look(dir int, name string, c tree.Change) (e tree.Entry, perm
 	if err != nil {
 		return e, 0, err
 	}
-	t := &taker{Taking: Taking{MaxSize: protocol.MaxSafeInt, MaxTotal: protocol.MaxSafeInt, Put: func(tree.Block) error { return nil }}, ctx: x.ctx}
+	t := &taker{Taking: Taking{MaxSize: protocol.MaxSafeInt, MaxTotal: protocol.MaxSafeInt}, ctx: x.ctx, opens: opens}
 	e = tree.Entry{Name: name, Mode: tree.Omitted}
 	switch s.Mode & unix.S_IFMT {
 	case unix.S_IFDIR:
@@ -372,104 +397,81 @@ func (x *restorer) look(dir int, name string, c tree.Change) (e tree.Entry, perm
 }
 
 // write writes the file that is to come, and proves it by its hash.
-func (x *restorer) write(dir int, name string, c tree.Change, perm uint32) error {
-	r, err := x.Open(tree.Item{Path: c.Path, Entry: c.After})
+func (x *restorer) write(p placing, perm uint32) error {
+	r, err := x.Open(tree.Item{Path: p.Path, Entry: p.After})
 	if err != nil {
 		return err
 	}
 	defer r.Close()
-	if c.After.Mode == tree.Link {
+	if p.After.Mode == tree.Link {
 		b, err := io.ReadAll(io.LimitReader(r, linkMax+1))
 		if err != nil {
 			return err
 		}
-		if int64(len(b)) != c.After.Size || protocol.RawLink(b) != c.After.Link || len(b) > linkMax || strings.Contains(string(b), "\x00") {
+		if int64(len(b)) != p.After.Size || protocol.RawLink(b) != p.After.Link || len(b) > linkMax || strings.Contains(string(b), "\x00") {
 			return errContent
 		}
-		return unix.Symlinkat(string(b), dir, fresh(name))
+		return unix.Symlinkat(string(b), p.dir, p.fresh)
 	}
-	mode := uint32(0o666)
-	if c.After.Mode == tree.Exec {
-		mode = 0o777
+	w := writing{dir: p.dir, name: p.fresh, mode: 0o666, sync: !x.many}
+	if p.After.Mode == tree.Exec {
+		w.mode = 0o777
 	}
-	fd, err := unix.Openat(dir, fresh(name), unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, mode)
-	if err != nil {
-		return err
-	}
-	f := os.NewFile(uintptr(fd), c.Path)
-	if c.Before.Mode == tree.File || c.Before.Mode == tree.Exec {
-		perm &^= 0o111
-		if c.After.Mode == tree.Exec {
-			perm |= perm >> 2 & 0o111 // to execute for all that may read it
+	if p.Before.Mode == tree.File || p.Before.Mode == tree.Exec {
+		w.mode, w.exact = perm&^0o111, true
+		if p.After.Mode == tree.Exec {
+			w.mode |= w.mode >> 2 & 0o111 // to execute for all that may read it
 		}
-		err = unix.Fchmod(fd, perm)
 	}
-	is, cerr := tree.Content(io.TeeReader(r, f), c.After.Size, func(tree.Block) error { return nil })
-	if errors.Is(cerr, tree.ErrChanged) || cerr == nil && is != c.After.Link {
-		cerr = errContent
-	}
-	if err = errors.Join(err, cerr, f.Close()); err != nil {
-		return errors.Join(err, unix.Unlinkat(dir, fresh(name), 0))
-	}
-	return nil
+	return w.content(r, p.After)
 }
 
 // swap has a file that was written change places with what lies there.
 func (x *restorer) swap(p placing) error {
-	if err := at.Move(p.dir, fresh(p.name), aside(p.name)); err != nil {
+	if err := at.Move(p.dir, p.fresh, p.aside); err != nil {
 		return err
 	}
-	err := at.Exchange(p.dir, aside(p.name), p.name)
+	err := at.Exchange(p.dir, p.aside, p.name)
 	switch {
 	case errors.Is(err, unix.ENOENT): // nothing lies there
-		err = at.Move(p.dir, aside(p.name), p.name)
+		err = at.Move(p.dir, p.aside, p.name)
 		if errors.Is(err, unix.EEXIST) {
-			return errors.Join(unix.Unlinkat(p.dir, aside(p.name), 0), x.conflict(p.Path, "it was made meanwhile"))
+			return errors.Join(unix.Unlinkat(p.dir, p.aside, 0), x.conflict(p.Path, "it was made meanwhile"))
 		}
 		if err == nil {
 			x.out.Changed = append(x.out.Changed, p.Path)
 		}
 		return err
 	case err != nil:
-		return errors.Join(err, unix.Unlinkat(p.dir, aside(p.name), 0))
+		return errors.Join(err, unix.Unlinkat(p.dir, p.aside, 0))
 	}
-	return x.settle(p.dir, p.name, p.Change)
+	return x.settle(p)
 }
 
 // settle looks at what came out of its place, and removes it if something else has it.
-func (x *restorer) settle(dir int, name string, c tree.Change) error {
-	busy := x.open(dir, aside(name)) // first: none opens it any more by its name
-	was, _, err := x.look(dir, aside(name), c)
+func (x *restorer) settle(p placing) error {
+	busy := false // another process has it open for writing; none opens it any more by its name
+	was, _, err := x.lookAs(p.dir, p.aside, p.Change, func(fd int) { busy = busy || at.Written(fd) })
 	if err != nil {
 		return err
 	}
-	known := equal(was, c.Before)
+	known := equal(was, p.Before)
 	if busy || !known && (x.Keep == nil || was.Mode == tree.Omitted || was.Mode == tree.Dir) {
-		why, err := x.putBack(dir, name, c)
-		return errors.Join(err, x.conflict(c.Path, "%s", why))
+		why, err := x.putBack(p)
+		return errors.Join(err, x.conflict(p.Path, "%s", why))
 	}
 	if !known {
-		if err := x.keep(dir, aside(name), c.Path, was); err != nil {
-			_, back := x.putBack(dir, name, c)
+		if err := x.keep(p.dir, p.aside, p.Path, was); err != nil {
+			_, back := x.putBack(p)
 			if leave, ok := errors.AsType[*LeaveError](err); ok {
-				return errors.Join(back, x.conflict(c.Path, "%s", leave.Why))
+				return errors.Join(back, x.conflict(p.Path, "%s", leave.Why))
 			}
 			return errors.Join(err, back)
 		}
-		x.out.Kept = append(x.out.Kept, c.Path)
+		x.out.Kept = append(x.out.Kept, p.Path)
 	}
-	x.out.Changed = append(x.out.Changed, c.Path)
-	return unix.Unlinkat(dir, aside(name), 0)
-}
-
-// open reports whether a process has a file open for writing.
-func (x *restorer) open(dir int, name string) bool {
-	f, err := at.Regular(dir, name)
-	if err != nil {
-		return false
-	}
-	defer f.Close()
-	return at.Written(int(f.Fd()))
+	x.out.Changed = append(x.out.Changed, p.Path)
+	return unix.Unlinkat(p.dir, p.aside, 0)
 }
 
 // keep hands what lies under a name to Keep.
@@ -492,52 +494,52 @@ func (x *restorer) keep(dir int, name, path string, e tree.Entry) error {
 
 // putBack puts what came out back into its place, and takes out what was put there, if nothing has changed that meanwhile. why
 // tells what people see of it.
-func (x *restorer) putBack(dir int, name string, c tree.Change) (why string, err error) {
+func (x *restorer) putBack(p placing) (why string, err error) {
 	why = "it was changed meanwhile"
-	if c.After.Mode != "" {
-		err = at.Exchange(dir, aside(name), name)
+	if p.After.Mode != "" {
+		err = at.Exchange(p.dir, p.aside, p.name)
 	}
-	if c.After.Mode == "" || errors.Is(err, unix.ENOENT) { // nothing was put there, or it has gone
-		err = at.Move(dir, aside(name), name)
+	if p.After.Mode == "" || errors.Is(err, unix.ENOENT) { // nothing was put there, or it has gone
+		err = at.Move(p.dir, p.aside, p.name)
 		if errors.Is(err, unix.EEXIST) {
-			return x.leave(dir, name, c)
+			return x.leave(p)
 		}
 		return why, err
 	}
 	if err != nil {
 		return why, err
 	}
-	now, _, err := x.look(dir, aside(name), c)
+	now, _, err := x.look(p.dir, p.aside, p.Change)
 	switch {
 	case err != nil:
 		return why, err
-	case equal(now, c.After) || equal(now, c.Before):
-		return why, unix.Unlinkat(dir, aside(name), 0)
+	case equal(now, p.After) || equal(now, p.Before):
+		return why, unix.Unlinkat(p.dir, p.aside, 0)
 	}
-	return x.leave(dir, name, c)
+	return x.leave(p)
 }
 
 // leave gives what nothing has, and whose place is taken, a name that people see.
-func (x *restorer) leave(dir int, name string, c tree.Change) (why string, err error) {
+func (x *restorer) leave(p placing) (why string, err error) {
 	for i := 1; ; i++ {
-		as := fmt.Sprintf("%s.wf-kept-%d", name, i)
-		err := at.Move(dir, aside(name), as)
+		as := fmt.Sprintf("%s.wf-kept-%d", p.name, i)
+		err := at.Move(p.dir, p.aside, as)
 		if errors.Is(err, unix.EEXIST) {
 			continue
 		}
-		way, _ := path.Split(c.Path)
+		way, _ := path.Split(p.Path)
 		return "it was changed twice meanwhile: one of both lies at " + way + as, err
 	}
 }
 
 // remove removes what is as it was recorded, or kept.
-func (x *restorer) remove(dir int, name string, c tree.Change) error {
-	err := at.Move(dir, name, aside(name))
+func (x *restorer) remove(p placing) error {
+	err := at.Move(p.dir, p.name, p.aside)
 	if errors.Is(err, unix.ENOENT) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	return x.settle(dir, name, c)
+	return x.settle(p)
 }

@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"path"
@@ -19,27 +20,56 @@ const (
 	restoreFiles   = 8192
 	restoreBytes   = 256 << 20
 	restoreJobs    = 128 // each has a directory open
-	restoreJobMax  = 64  // files of a directory
+	restoreJobMax  = 256 // files of a directory
 	restoreWorkers = 8
 )
+
+// restoreMany is how many changes are worth that the whole file system is flushed.
+const restoreMany = 16
 
 // A restoreJob are changes of files in one directory. It is worked on by one goroutine at a time.
 type restoreJob struct {
 	restorer // with what becomes of these files alone
 	told     Restored
-	way      string // of the directory, from the top
+	ready    []placing // written beside their places
+	way      string    // of the directory, from the top
 	changes  []tree.Change
 	dir      int // -1 while it is not open
 	err      error
 }
 
-// A restoreBatch are changes of files alone: they do not depend on each other.
+// A restoreBatch are changes of files, which do not depend on each other, and directories that are removed behind them.
 //
 //	each job: look, write beside ──► all on disk ──► each job: change places, look at what came out
 type restoreBatch struct {
 	jobs  []*restoreJob
 	files int
 	bytes int64
+	dirs  []tree.Change
+	goes  map[string]bool // the paths of dirs
+}
+
+// waits reports whether the batch must be run before a change is made: something else lies where a directory is to be, or a
+// directory that the batch removes where something else is to be. All else that a directory is to hold comes behind it, and
+// what it held before it.
+func (b *restoreBatch) waits(x *restorer, c tree.Change) bool {
+	if c.After.Mode != tree.Dir {
+		return b.goes[c.Path] && c.After.Mode != ""
+	}
+	s, err := x.stat(c.Path)
+	return err == nil && s.Mode&unix.S_IFMT != unix.S_IFDIR || err != nil && !errors.Is(err, unix.ENOENT)
+}
+
+// take takes in a change that makes no directory.
+func (b *restoreBatch) take(x *restorer, c tree.Change) {
+	if c.Before.Mode != tree.Dir {
+		b.add(x, c)
+		return
+	}
+	if b.goes == nil {
+		b.goes = map[string]bool{}
+	}
+	b.dirs, b.goes[c.Path] = append(b.dirs, c), true
 }
 
 // add takes a change of a file.
@@ -47,7 +77,7 @@ func (b *restoreBatch) add(x *restorer, c tree.Change) {
 	way, _ := path.Split(c.Path)
 	if n := len(b.jobs); n == 0 || b.jobs[n-1].way != way || len(b.jobs[n-1].changes) == restoreJobMax {
 		j := &restoreJob{restorer: *x, way: way, dir: -1}
-		j.out, j.ready = &j.told, nil
+		j.out = &j.told
 		b.jobs = append(b.jobs, j)
 	}
 	j := b.jobs[len(b.jobs)-1]
@@ -57,32 +87,34 @@ func (b *restoreBatch) add(x *restorer, c tree.Change) {
 }
 
 func (b *restoreBatch) full() bool {
-	return b.files >= restoreFiles || b.bytes >= restoreBytes || len(b.jobs) >= restoreJobs
+	return b.files+len(b.dirs) >= restoreFiles || b.bytes >= restoreBytes || len(b.jobs) >= restoreJobs
 }
 
 // run makes the changes. What was written and is not in place is removed where one of them fails.
 func (b *restoreBatch) run(x *restorer) error {
-	if len(b.jobs) == 0 {
-		return nil
-	}
 	defer func() {
 		for _, j := range b.jobs {
 			j.drop()
 		}
 	}()
-	workers := min(restoreWorkers, runtime.GOMAXPROCS(0), len(b.jobs))
-	if x.Keep != nil {
-		workers = 1 // it takes one file at a time
-	}
-	if err := b.each(workers, x, (*restoreJob).write); err != nil {
+	if err := b.each(x, (*restoreJob).write); err != nil {
 		return err
 	}
-	if b.written() {
+	if x.many && b.written() {
 		if err := at.Flush(x.root); err != nil {
 			return err
 		}
 	}
-	return b.each(workers, x, (*restoreJob).place)
+	if err := b.each(x, (*restoreJob).place); err != nil {
+		return err
+	}
+	for _, c := range b.dirs {
+		if err := x.change(c); err != nil {
+			return fmt.Errorf("%s: %w", c.Path, err)
+		}
+		x.count()
+	}
+	return nil
 }
 
 func (b *restoreBatch) written() bool {
@@ -95,7 +127,11 @@ func (b *restoreBatch) written() bool {
 }
 
 // each has workers do all jobs, and tells in the order of the jobs what became of them. The error is that of the first job that failed.
-func (b *restoreBatch) each(workers int, x *restorer, do func(*restoreJob)) error {
+func (b *restoreBatch) each(x *restorer, do func(*restoreJob)) error {
+	workers := min(restoreWorkers, runtime.GOMAXPROCS(0), len(b.jobs))
+	if x.Keep != nil {
+		workers = 1 // it takes one file at a time
+	}
 	var next atomic.Int64
 	var failed atomic.Bool
 	var all sync.WaitGroup
@@ -128,6 +164,7 @@ func (j *restoreJob) write() {
 	if err == nil {
 		j.dir = dir
 	}
+	clean := err == nil && clean(dir, len(j.changes))
 	for _, c := range j.changes {
 		if j.err = j.ctx.Err(); j.err != nil {
 			return
@@ -137,7 +174,10 @@ func (j *restoreJob) write() {
 		case omitted:
 			j.err = oerr
 		case err == nil:
-			j.err = j.file(dir, path.Base(c.Path), c)
+			p, ready := placingOf(dir, c), false
+			if ready, j.err = j.file(p, clean); ready && j.err == nil {
+				j.ready = append(j.ready, p)
+			}
 		case !errors.Is(err, unix.ENOENT) || c.After.Mode != "":
 			j.err = j.conflict(c.Path, "its directory is not there: %v", err)
 		}
@@ -147,6 +187,26 @@ func (j *restoreJob) write() {
 		}
 		j.count()
 	}
+}
+
+// clean reports whether an open directory surely has none of the names that are made beside those of files. That of a large one, or
+// for few files, is not worth its reading.
+func clean(dir, files int) bool {
+	if files < restoreMany {
+		return false
+	}
+	buf := buffers.Get().(*buffer)
+	defer buffers.Put(buf)
+	for range 2 {
+		n, err := at.Names(dir, buf[:])
+		if err != nil || bytes.Contains(buf[:n], []byte(freshBegin)) || bytes.Contains(buf[:n], []byte(asideBegin)) {
+			return false
+		}
+		if n == 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // place puts in place what was written.
@@ -159,12 +219,15 @@ func (j *restoreJob) place() {
 			return
 		}
 	}
+	if j.dir >= 0 && !j.many {
+		j.err = at.Sync(j.dir)
+	}
 }
 
 // drop removes what was written and is not in place.
 func (j *restoreJob) drop() {
 	for _, p := range j.ready {
-		_ = unix.Unlinkat(p.dir, fresh(p.name), 0)
+		_ = unix.Unlinkat(p.dir, p.fresh, 0)
 	}
 	j.ready = nil
 	if j.dir >= 0 {

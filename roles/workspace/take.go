@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -28,7 +27,7 @@ type Taking struct {
 	MaxSize  int64 // bytes of a file
 	MaxTotal int64 // bytes of all files
 	MaxFiles int   // files and links
-	// Put keeps a block. What it gets belongs to it.
+	// Put keeps a block. What it gets belongs to it. nil keeps none.
 	Put func(tree.Block) error
 	// Scan makes a scanner of one file: it is written to, and Close tells what the file holds that must not be
 	// kept, "" for nothing. nil lets everything in.
@@ -106,20 +105,30 @@ type taker struct {
 	total atomic.Int64
 	looks atomic.Int64
 	puts  sync.Mutex
-	bufs  sync.Pool
+	opens func(fd int) // called for each file that is read; nil for nothing
 }
 
 type buffer [128 << 10]byte
 
-func (x *taker) buffer() *buffer {
-	if buf, ok := x.bufs.Get().(*buffer); ok {
-		return buf
+var buffers = sync.Pool{New: func() any { return new(buffer) }}
+
+// whole reads content that is one block. One that is longer or shorter than size is tree.ErrChanged.
+func (b *buffer) whole(r io.Reader, size int64) ([]byte, error) {
+	n, err := io.ReadFull(r, b[:size+1])
+	if int64(n) == size && (err == io.EOF || err == io.ErrUnexpectedEOF) {
+		return b[:n], nil
 	}
-	return new(buffer)
+	if err == nil || err == io.EOF || err == io.ErrUnexpectedEOF {
+		err = tree.ErrChanged
+	}
+	return nil, err
 }
 
 // keep is Put for one at a time.
 func (x *taker) keep(b tree.Block) error {
+	if x.Put == nil {
+		return nil
+	}
 	x.puts.Lock()
 	defer x.puts.Unlock()
 	return x.Put(b)
@@ -209,8 +218,8 @@ func (x *taker) entries(dir int, names []string, path string, spot tree.Chooser,
 
 // names are those in a directory, sorted as they are written in a tree.
 func (x *taker) names(fd int, path string) (out []string, err error) {
-	buf := x.buffer()
-	defer x.bufs.Put(buf)
+	buf := buffers.Get().(*buffer)
+	defer buffers.Put(buf)
 	for {
 		n, err := at.Names(fd, buf[:])
 		if err != nil {
@@ -403,7 +412,7 @@ func (x *taker) file(dir int, path string, e tree.Entry, size int64, seen *seenD
 
 // reading reads a file once, and tells its stat: that of the content, or, with tree.ErrChanged, the present one.
 func (x *taker) reading(dir int, e tree.Entry) (took tree.Entry, is stat, err error) {
-	f, err := at.Regular(dir, e.Name)
+	f, s, err := at.Readable(dir, e.Name)
 	switch {
 	case errors.Is(err, unix.EACCES) || errors.Is(err, unix.EPERM):
 		e.Why = tree.WhyDenied
@@ -414,27 +423,27 @@ func (x *taker) reading(dir int, e tree.Entry) (took tree.Entry, is stat, err er
 	case err != nil:
 		return e, is, err
 	}
-	defer f.Close()
-	before, err := statFile(f)
-	if err != nil {
-		return e, is, err
+	defer unix.Close(int(f))
+	if x.opens != nil {
+		x.opens(int(f))
 	}
+	before := statOf(&s)
 	size := before.size
 	if size > x.MaxSize || x.total.Load()+size > x.MaxTotal {
 		return e, before, tree.ErrChanged
 	}
 	defer func() {
-		after, look := statFile(f)
+		after, look := statFile(int(f))
 		if is = after; look != nil || after != before {
 			err = errors.Join(look, tree.ErrChanged)
 		}
 	}()
 	e.Size = size
+	buf := buffers.Get().(*buffer)
+	defer buffers.Put(buf)
 	if x.Scan != nil { // to the end, before anything of it is kept
 		s := x.Scan()
-		buf := x.buffer()
 		_, err = io.CopyBuffer(s, struct{ io.Reader }{io.LimitReader(f, size)}, buf[:])
-		x.bufs.Put(buf)
 		if err != nil {
 			return e, is, err
 		}
@@ -442,16 +451,23 @@ func (x *taker) reading(dir int, e tree.Entry) (took tree.Entry, is stat, err er
 			e.Why = tree.WhySecret
 			return e, is, nil
 		}
-		if now, err := statFile(f); err != nil || now != before {
+		if now, err := statFile(int(f)); err != nil || now != before {
 			return e, is, errors.Join(err, tree.ErrChanged)
 		}
-		if _, err = f.Seek(0, io.SeekStart); err != nil {
+		if _, err = unix.Seek(int(f), 0, io.SeekStart); err != nil {
 			return e, is, err
 		}
 	}
 	e.Mode = tree.File
 	if before.exec {
 		e.Mode = tree.Exec
+	}
+	if x.Put == nil && size <= tree.WholeMax {
+		var b []byte
+		if b, err = buf.whole(f, size); err == nil {
+			e.Link = protocol.RawLink(b)
+		}
+		return e, is, err
 	}
 	e.Link, err = tree.Content(f, size, x.keep)
 	return e, is, err
@@ -469,8 +485,8 @@ func statOf(s *unix.Stat_t) stat {
 	return stat{s.Ino, s.Size, s.Mtim.Nano(), s.Ctim.Nano(), s.Mode&0o100 != 0}
 }
 
-func statFile(f *os.File) (stat, error) {
+func statFile(fd int) (stat, error) {
 	var s unix.Stat_t
-	err := unix.Fstat(int(f.Fd()), &s)
+	err := unix.Fstat(fd, &s)
 	return statOf(&s), err
 }

@@ -3,6 +3,7 @@ package at
 
 import (
 	"errors"
+	"io"
 	"os"
 	"path"
 	"strings"
@@ -91,19 +92,56 @@ func walkByName(dir int, name string, flags int) (int, error) {
 
 // Regular is Walk to a regular file.
 func Regular(dir int, name string) (*os.File, error) {
-	fd, err := Walk(dir, name, 0)
+	f, _, err := Readable(dir, name)
 	if err != nil {
 		return nil, err
 	}
-	var s unix.Stat_t
+	return os.NewFile(uintptr(f), name), nil
+}
+
+// A File is an open regular file. Other than *os.File it costs no calls of the system but those that are asked for.
+type File int
+
+// Readable is Regular, and tells the stat of the file.
+func Readable(dir int, name string) (f File, s unix.Stat_t, err error) {
+	fd, err := Walk(dir, name, 0)
+	if err != nil {
+		return -1, s, err
+	}
 	if err = unix.Fstat(fd, &s); err == nil && s.Mode&unix.S_IFMT != unix.S_IFREG {
 		err = ErrNoFile
 	}
 	if err != nil {
 		unix.Close(fd)
-		return nil, err
+		return -1, s, err
 	}
-	return os.NewFile(uintptr(fd), name), nil
+	return File(fd), s, nil
+}
+
+func (f File) Read(p []byte) (n int, err error) {
+	err = again(func() error { n, err = unix.Read(int(f), p); return err })
+	if n == 0 && len(p) > 0 && err == nil {
+		err = io.EOF
+	}
+	return max(n, 0), err
+}
+
+func (f File) Write(p []byte) (n int, err error) {
+	for n < len(p) && err == nil {
+		m := 0
+		err = again(func() error { m, err = unix.Write(int(f), p[n:]); return err })
+		n += max(m, 0)
+	}
+	return n, err
+}
+
+// Sync has a file or directory on disk.
+func Sync(fd int) error {
+	err := again(func() error { return unix.Fsync(fd) })
+	if errors.Is(err, unix.EINVAL) { // no such thing for a directory there
+		err = Flush(fd)
+	}
+	return err
 }
 
 // again calls the system once more where a signal came in between.
