@@ -53,7 +53,7 @@ func (e *Engine) layFork(ctx context.Context, run, id protocol.RunID, root proto
 // Blocks that are gone are an error wrapping protocol.ErrNotFound.
 func (e *Engine) LayTree(ctx context.Context, run protocol.RunID, root protocol.Link, dir string) (leftOut []string, err error) {
 	defer func() { err = api.NotKept(run, root, err) }()
-	read := tree.Read(e.reader(ctx))
+	read := e.Store.Reader(ctx)
 	var items []tree.Item
 	for it, err := range tree.Walk(read, root) {
 		if err == nil {

@@ -35,16 +35,11 @@ type Going struct {
 //
 // It is refused as RestoreFiles is, and where the run that is gone back to is driven or works elsewhere.
 func (e *Engine) GoBack(ctx context.Context, run protocol.RunID, o Going) (*api.FilesRestored, error) {
-	s, unlock, err := e.toRestore(ctx, run)
+	x, s, end, err := e.restoring(ctx, run, o.Each)
 	if err != nil {
 		return nil, err
 	}
-	defer unlock()
-	x := &restoring{e: e, each: o.Each, keep: newKeeper(ctx, e)}
-	defer x.keep.letGo()
-	if err := x.free(ctx, s.Info.Workspace); err != nil {
-		return nil, err
-	}
+	defer end()
 	m := o.Chat
 	if m.At == 0 {
 		_, unlock, err := e.nextOf(ctx, m, s.Info.Workspace)
@@ -94,17 +89,6 @@ func (e *Engine) GoBack(ctx context.Context, run protocol.RunID, o Going) (*api.
 		return nil, err
 	}
 	return x.act(ctx, protocol.RestoreDone)
-}
-
-// free opens a workspace in which nothing is being restored.
-func (x *restoring) free(ctx context.Context, dir string) error {
-	if err := x.open(ctx, dir); err != nil {
-		return err
-	}
-	if x.rec.State == protocol.RestoreBegun {
-		return protocol.ErrRestoreOpen.With("", "the files of %s are being restored to %s, which has not ended", x.rec.Workspace, restoringTo(x.rec))
-	}
-	return nil
 }
 
 // nextOf holds the lock of the run that a conversation goes back to.

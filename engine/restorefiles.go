@@ -38,16 +38,11 @@ type Restoration struct {
 // It is refused while the run is driven (protocol.ErrRunLive), where another restoring is open in the workspace
 // (protocol.ErrRestoreOpen), and for a run that came from elsewhere (protocol.ErrForeign).
 func (e *Engine) RestoreFiles(ctx context.Context, run protocol.RunID, o Restoration) (*api.FilesRestored, error) {
-	s, unlock, err := e.toRestore(ctx, run)
+	x, s, end, err := e.restoring(ctx, run, o.Each)
 	if err != nil {
 		return nil, err
 	}
-	defer unlock()
-	x := &restoring{e: e, each: o.Each, keep: newKeeper(ctx, e)}
-	defer x.keep.letGo()
-	if err := x.free(ctx, s.Info.Workspace); err != nil {
-		return nil, err
-	}
+	defer end()
 	from, err := x.newest(ctx, run)
 	if err != nil {
 		return nil, err
@@ -72,7 +67,7 @@ func (e *Engine) RestoreFiles(ctx context.Context, run protocol.RunID, o Restora
 // GoOnRestoring ends a restoring of files that a process began and did not end: it goes on, or, with back, back to what was
 // there before. A workspace without one is an error wrapping protocol.ErrNotFound.
 func (e *Engine) GoOnRestoring(ctx context.Context, dir string, back bool, each func(done, of int)) (*api.FilesRestored, error) {
-	x := &restoring{e: e, each: each, keep: newKeeper(ctx, e)}
+	x := newRestoring(ctx, e, each)
 	defer x.keep.letGo()
 	if err := x.open(ctx, dir); err != nil {
 		return nil, err
@@ -191,6 +186,7 @@ type restoring struct {
 	e    *Engine
 	each func(done, of int)
 	keep *keeper
+	read tree.Read // the blocks of trees
 
 	head protocol.Link // of the workspace
 	rec  protocol.FilesRestore
@@ -202,6 +198,31 @@ type restoring struct {
 	to      protocol.Link
 	undo    map[string]tree.Entry // in what Undo differs from From
 	refused map[string]string     // why paths cannot be kept
+}
+
+func newRestoring(ctx context.Context, e *Engine, each func(done, of int)) *restoring {
+	return &restoring{e: e, each: each, keep: newKeeper(ctx, e), read: e.Store.Reader(ctx)}
+}
+
+// restoring holds the lock of a run, in whose workspace nothing else is being restored, until end is called.
+func (e *Engine) restoring(ctx context.Context, run protocol.RunID, each func(done, of int)) (x *restoring, s *rules.State, end func(), err error) {
+	s, unlock, err := e.toRestore(ctx, run)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	x = newRestoring(ctx, e, each)
+	end = func() {
+		x.keep.letGo()
+		unlock()
+	}
+	if err = x.open(ctx, s.Info.Workspace); err == nil && x.rec.State == protocol.RestoreBegun {
+		err = protocol.ErrRestoreOpen.With("", "the files of %s are being restored to %s, which has not ended", x.rec.Workspace, restoringTo(x.rec))
+	}
+	if err != nil {
+		end()
+		return nil, nil, nil, err
+	}
+	return x, s, end, nil
 }
 
 func restoringTo(r protocol.FilesRestore) string {
@@ -266,8 +287,6 @@ func (x *restoring) trees(back bool) (from, to protocol.Link, err error) {
 	}
 	return all[0], all[1], nil
 }
-
-func (x *restoring) read(l protocol.Link) ([]byte, error) { return x.e.reader(x.keep.ctx)(l) }
 
 // plan finds what differs.
 func (x *restoring) plan(from, to protocol.Link) error {
@@ -463,7 +482,7 @@ func (x *restoring) act(ctx context.Context, state string) (*api.FilesRestored, 
 		}
 	}
 	ctx = context.WithoutCancel(ctx) // it is done
-	x.keep.ctx = ctx
+	x.keep.ctx, x.read = ctx, x.e.Store.Reader(ctx)
 	if err := x.keep.hold(); err != nil {
 		return nil, err
 	}
