@@ -56,6 +56,8 @@ var (
 	ErrCorrupt      = &Error{"corrupt", "stored bytes are damaged", "wf verify names every fault"}
 	ErrInvalidBlock = &Error{"invalid_block", "not strict DAG-CBOR", "the message names the byte and the rule"}
 	ErrHeadMoved    = &Error{"head_moved", "another wf wrote to this run", "try again"}
+	ErrFenced       = &Error{"fenced", "another process has taken the run over", "follow it with wf log -f"}
+	ErrUnreachable  = &Error{"store_unreachable", "the database of the store cannot be reached", "try again once it answers: nothing acknowledged is lost"}
 	ErrBusy         = &Error{"store_busy", "the store is held by another process", "wait for it, or end it"}
 	ErrStore        = &Error{"store_unreadable", "the store cannot be opened", "wf verify works on a damaged store too"}
 	ErrNewerStore   = &Error{"store_newer", "the store was written by a newer wf", "install that version"}
