@@ -21,6 +21,7 @@ type Batch struct {
 	Moves   []Move
 	Derived []Derived
 	Deletes []Deletion
+	Fence   Fence // the zero Fence for a batch that is written under no claim
 }
 
 // Move sets a head, if it still is where the writer last saw it.
@@ -76,7 +77,7 @@ type packed struct {
 // Commit writes a batch in one transaction, together with whatever other goroutines commit at
 // that moment. When it returns nil, all of it is on disk.
 //
-// It returns an error wrapping ErrHeadMoved when a head is not at its Old; ErrRunDeleted for a head of a run
+// It returns an error wrapping ErrFenced for a batch with a Fence; ErrHeadMoved when a head is not at its Old; ErrRunDeleted for a head of a run
 // that was deleted; ErrCorrupt for a block that is not what its link says; ErrDiskFull, ErrReadOnly, ErrBusy. Nothing of the
 // batch is stored then. When ctx ends while the batch still queues, nothing is stored either
 // and the cause is returned; once it is being written the outcome is awaited.
@@ -94,10 +95,22 @@ func (s *Store) Commit(ctx context.Context, b Batch) error {
 	return s.commit(ctx, b, packs)
 }
 
+// Ready packs the blocks of a batch; see Backing.
+func (s *Store) Ready(blocks []Block) (commit func(context.Context, Batch) error, err error) {
+	packs, err := s.prepare(blocks)
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context, b Batch) error { return s.commit(ctx, b, packs) }, nil
+}
+
 // commit is Commit with the blocks packed.
 func (s *Store) commit(ctx context.Context, b Batch, packs []packed) (err error) {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
+	}
+	if b.Fence != (Fence{}) { // the lock of a run is the kernel's here
+		return fmt.Errorf("commit under the claim of run %s: %s gave no such claim: %w", b.Fence.Root, s.gate.dir, protocol.ErrFenced)
 	}
 	done := s.observe(OpBatch)
 	defer func() { done(err) }()

@@ -25,6 +25,12 @@ type Derived struct {
 // StateKey is the key of what is derived from a run. It goes with the run.
 func StateKey(run protocol.RunID) string { return statePrefix + string(run) }
 
+// StateOf is the run whose StateKey a key is; false for another key.
+func StateOf(key string) (protocol.RunID, bool) {
+	run, ok := strings.CutPrefix(key, statePrefix)
+	return protocol.RunID(run), ok
+}
+
 const statePrefix = "state/"
 
 // Derived reads a derived value. A caller goes on from it where it was sealed with Options.Seal: any program that can
@@ -37,28 +43,45 @@ func (s *Store) Derived(ctx context.Context, key string) (d Derived, sealed bool
 		if b == nil {
 			return nil
 		}
-		v := b.Get([]byte(key))
-		if len(v) < sumSize {
-			return nil
-		}
-		r := reader{b: v[sumSize:]}
-		head := r.link()
-		if r.bad || len(r.b) < sumSize {
-			return nil // that of an older wf has no seal
-		}
-		seal, data := r.b[:sumSize], r.b[sumSize:]
-		sum := sumDerived(head, data)
-		if !bytes.Equal(sum[:sumSize], v[:sumSize]) {
-			return nil
-		}
-		d = Derived{Key: key, Head: head, Data: bytes.Clone(data)}
-		sealed = hmac.Equal(s.seal(key, sum), seal)
+		d, sealed = ParseDerived(s.opts.Seal, key, b.Get([]byte(key)))
 		return nil
 	})
 	if _, ok := errors.AsType[*panicked](err); ok {
 		return Derived{}, false, nil
 	}
 	return d, sealed, err
+}
+
+// DerivedReader reads derived values; see Store.Derived.
+type DerivedReader interface {
+	Derived(ctx context.Context, key string) (d Derived, sealed bool, err error)
+}
+
+// ParseDerived reads the stored form of a derived value under a key, and tells whether it was sealed with
+// seal. One that is damaged is the zero Derived.
+func ParseDerived(seal []byte, key string, v []byte) (d Derived, sealed bool) {
+	if len(v) < sumSize {
+		return d, false
+	}
+	r := reader{b: v[sumSize:]}
+	head := r.link()
+	if r.bad || len(r.b) < sumSize {
+		return d, false // that of an older wf has no seal
+	}
+	by, data := r.b[:sumSize], r.b[sumSize:]
+	sum := sumDerived(head, data)
+	if !bytes.Equal(sum[:sumSize], v[:sumSize]) {
+		return d, false
+	}
+	return Derived{Key: key, Head: head, Data: bytes.Clone(data)}, hmac.Equal(sealOf(seal, key, sum), by)
+}
+
+// Stored is the form of a derived value that ParseDerived reads, sealed with seal.
+func (d Derived) Stored(seal []byte) []byte {
+	sum := sumDerived(d.Head, d.Data)
+	v := append(make([]byte, 0, 2*sumSize+48+len(d.Data)), sum[:sumSize]...)
+	v = append(appendLink(v, d.Head), sealOf(seal, d.Key, sum)...)
+	return append(v, d.Data...)
 }
 
 // sumSize is the length of a checksum, and of a seal.
@@ -71,9 +94,9 @@ func sumDerived(head protocol.Link, data []byte) [sha256.Size]byte {
 	return [sha256.Size]byte(h.Sum(nil))
 }
 
-// seal says by Options.Seal that this value belongs under this key.
-func (s *Store) seal(key string, sum [sha256.Size]byte) []byte {
-	h := hmac.New(sha256.New, s.opts.Seal)
+// sealOf says by Options.Seal that this value belongs under this key.
+func sealOf(seal []byte, key string, sum [sha256.Size]byte) []byte {
+	h := hmac.New(sha256.New, seal)
 	h.Write(sum[:])
 	h.Write([]byte(key))
 	return h.Sum(nil)[:sumSize]
@@ -116,11 +139,8 @@ func (s *Store) setDerived(tx *bolt.Tx, d Derived) error {
 	if d.Data == nil {
 		return b.Delete([]byte(d.Key))
 	}
-	if run, ok := strings.CutPrefix(d.Key, statePrefix); ok && tx.Bucket(bucketRefs).Get([]byte(protocol.DeletedHead(protocol.RunID(run)))) != nil {
+	if run, ok := StateOf(d.Key); ok && tx.Bucket(bucketRefs).Get([]byte(protocol.DeletedHead(run))) != nil {
 		return nil // the run was deleted since it was looked at
 	}
-	sum := sumDerived(d.Head, d.Data)
-	v := append(make([]byte, 0, 2*sumSize+48+len(d.Data)), sum[:sumSize]...)
-	v = append(appendLink(v, d.Head), s.seal(d.Key, sum)...)
-	return b.Put([]byte(d.Key), append(v, d.Data...))
+	return b.Put([]byte(d.Key), d.Stored(s.opts.Seal))
 }

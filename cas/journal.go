@@ -14,19 +14,25 @@ import (
 // another journal is ErrHeadMoved. It is safe for concurrent use, but a caller that stages events must
 // be the only one that appends.
 type Journal struct {
-	s    *Store
+	s    Backing
 	name string     // of the head
 	what string     // names it in messages
 	turn sync.Mutex // held while an Append is under way
 
-	mu   sync.Mutex
-	head EventRef // as it is on disk; null and 0 before the first
-	tip  EventRef // behind what is staged
+	mu    sync.Mutex
+	head  EventRef // as it is on disk; null and 0 before the first
+	tip   EventRef // behind what is staged
+	fence Fence    // of what is staged
 }
 
-// Journal opens the journal of a run at its head; a run that does not exist yet begins with
-// its first Append.
+// Journal opens the journal of a run; see OpenJournal.
 func (s *Store) Journal(ctx context.Context, run protocol.RunID) (*Journal, error) {
+	return OpenJournal(ctx, s, run)
+}
+
+// OpenJournal opens the journal of a run at its head; a run that does not exist yet begins with
+// its first Append.
+func OpenJournal(ctx context.Context, s Backing, run protocol.RunID) (*Journal, error) {
 	if err := checkRunID(run); err != nil {
 		return nil, err
 	}
@@ -34,12 +40,19 @@ func (s *Store) Journal(ctx context.Context, run protocol.RunID) (*Journal, erro
 	if err != nil {
 		return nil, fmt.Errorf("journal of %s: %w", run, err)
 	}
-	return s.journalAt(protocol.RunHead(run), "run "+string(run), EventRef{h.Seq, h.Link}), nil
+	return journalAt(s, protocol.RunHead(run), "run "+string(run), EventRef{h.Seq, h.Link}), nil
 }
 
 // journalAt is the journal of a head that goes on behind an event.
-func (s *Store) journalAt(name, what string, at EventRef) *Journal {
+func journalAt(s Backing, name, what string, at EventRef) *Journal {
 	return &Journal{s: s, name: name, what: what, head: at, tip: at}
+}
+
+// Under has what is staged from now on written only while a claim holds: see Batch.Fence.
+func (j *Journal) Under(f Fence) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.fence = f
 }
 
 // Head is the newest event on disk that the journal knows of; null and 0 before the first.
@@ -85,7 +98,7 @@ func (j *Journal) Catchup(ctx context.Context) ([]protocol.Entry, error) {
 		return nil, moved()
 	}
 	var out []protocol.Entry
-	for e, err := range j.s.events(ctx, j.name, j.what, seq) {
+	for e, err := range j.s.Events(ctx, j.name, j.what, seq) {
 		if err != nil {
 			return nil, err
 		}
@@ -125,7 +138,10 @@ func (j *Journal) StageFork(now int64, newRun protocol.RunID, at protocol.Entry,
 	if err := checkRunID(newRun); err != nil {
 		return nil, nil, err
 	}
-	f := j.s.journalAt(protocol.RunHead(newRun), "run "+string(newRun), EventRef{at.Seq, at.CID})
+	f := journalAt(j.s, protocol.RunHead(newRun), "run "+string(newRun), EventRef{at.Seq, at.CID})
+	j.mu.Lock()
+	f.fence = j.fence
+	j.mu.Unlock()
 	st, err := f.Stage(now, drafts, blocks)
 	if err != nil {
 		return nil, nil, err

@@ -32,17 +32,17 @@ type StoredMemo struct {
 	Data []byte
 }
 
-// Memo finds a memo that this user stored; ok is false where there is none.
-func (s *Store) Memo(ctx context.Context, key string) (m StoredMemo, ok bool, err error) {
-	return s.memoAt(ctx, memoPrefix+key)
+// FindMemo finds a memo that this user stored; ok is false where there is none.
+func FindMemo(ctx context.Context, s DerivedReader, key string) (m StoredMemo, ok bool, err error) {
+	return memoAt(ctx, s, memoPrefix+key)
 }
 
-// MemoOf finds what the newest result of a role followed from.
-func (s *Store) MemoOf(ctx context.Context, id string) (m StoredMemo, ok bool, err error) {
-	return s.memoAt(ctx, memoOfs+id)
+// FindMemoOf finds what the newest result of a role followed from.
+func FindMemoOf(ctx context.Context, s DerivedReader, id string) (m StoredMemo, ok bool, err error) {
+	return memoAt(ctx, s, memoOfs+id)
 }
 
-func (s *Store) memoAt(ctx context.Context, at string) (m StoredMemo, ok bool, err error) {
+func memoAt(ctx context.Context, s DerivedReader, at string) (m StoredMemo, ok bool, err error) {
 	d, sealed, err := s.Derived(ctx, at)
 	if err != nil || !sealed || !d.Head.Defined() || len(d.Data) < 8 {
 		return m, false, err

@@ -39,7 +39,7 @@ func TestM01ACollectionBoundsMemos(t *testing.T) {
 	}
 	there := func(i int) bool {
 		t.Helper()
-		m, ok, err := s.Memo(ctx, fmt.Sprintf("%05d", i))
+		m, ok, err := FindMemo(ctx, s, fmt.Sprintf("%05d", i))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -48,7 +48,7 @@ func TestM01ACollectionBoundsMemos(t *testing.T) {
 				t.Errorf("memo %d: %v", i, err)
 			}
 		}
-		_, of, err := s.MemoOf(ctx, fmt.Sprintf("%05d", i))
+		_, of, err := FindMemoOf(ctx, s, fmt.Sprintf("%05d", i))
 		if err != nil || of != ok {
 			t.Errorf("memo %d: %t, what it followed from: %t, %v", i, ok, of, err)
 		}
@@ -91,26 +91,26 @@ func TestM01AMemoIsSealedAndFoundAgain(t *testing.T) {
 	if err := s.Commit(t.Context(), Batch{Blocks: []Block{block}, Derived: []Derived{PutMemo("k", want)}}); err != nil {
 		t.Fatal(err)
 	}
-	got, ok, err := s.Memo(t.Context(), "k")
+	got, ok, err := FindMemo(t.Context(), s, "k")
 	if err != nil || !ok || got.Memo != want.Memo || got.At != want.At || string(got.Data) != "data" {
 		t.Errorf("%+v %t %v", got, ok, err)
 	}
 	s.opts.Seal = []byte("another")
-	if _, ok, err := s.Memo(context.WithoutCancel(t.Context()), "k"); ok || err != nil {
+	if _, ok, err := FindMemo(context.WithoutCancel(t.Context()), s, "k"); ok || err != nil {
 		t.Errorf("one of another user: %t %v", ok, err)
 	}
 	s.opts.Seal = []byte("k")
 	if err := s.Commit(t.Context(), Batch{Derived: []Derived{DropMemo("k")}}); err != nil {
 		t.Fatal(err)
 	}
-	if _, ok, err := s.Memo(t.Context(), "k"); ok || err != nil {
+	if _, ok, err := FindMemo(t.Context(), s, "k"); ok || err != nil {
 		t.Errorf("a dropped one: %t %v", ok, err)
 	}
 	var none protocol.Link
 	if err := s.Commit(t.Context(), Batch{Derived: []Derived{PutMemo("n", StoredMemo{Memo: none})}}); err != nil {
 		t.Fatal(err)
 	}
-	if _, ok, _ := s.Memo(t.Context(), "n"); ok {
+	if _, ok, _ := FindMemo(t.Context(), s, "n"); ok {
 		t.Error("a memo without a block is one")
 	}
 }

@@ -14,14 +14,17 @@ import (
 // no state, so it is safe for concurrent use; collections never take from it, since its head
 // reaches all of it.
 type Chain struct {
-	s    *Store
+	s    Backing
 	head string
 	what string
 }
 
 // Memory gives the journal of a scope, under the head memory/<scope>, which begins with its first Append. A scope
 // is a name of at most 200 bytes that may have parts: role/fix-bug/coder.
-func (s *Store) Memory(scope string) (*Chain, error) {
+func (s *Store) Memory(scope string) (*Chain, error) { return OpenMemory(s, scope) }
+
+// OpenMemory is Store.Memory for a store of any kind.
+func OpenMemory(s Backing, scope string) (*Chain, error) {
 	if err := checkScope(scope, "scope of a memory"); err != nil {
 		return nil, err
 	}
@@ -44,7 +47,7 @@ func checkScope(scope, what string) error {
 // events yet.
 func (c *Chain) After(ctx context.Context, from protocol.Seq) iter.Seq2[protocol.Entry, error] {
 	return func(yield func(protocol.Entry, error) bool) {
-		for e, err := range c.s.events(ctx, c.head, c.what, from) {
+		for e, err := range c.s.Events(ctx, c.head, c.what, from) {
 			if from == 0 && errors.Is(err, protocol.ErrUnknownRun) {
 				return
 			}
@@ -62,7 +65,7 @@ func (c *Chain) Append(ctx context.Context, now int64, prev EventRef, drafts []D
 	if len(drafts) == 0 {
 		return nil, nil
 	}
-	return c.s.journalAt(c.head, c.what, prev).Append(ctx, now, drafts, nil, derived...)
+	return journalAt(c.s, c.head, c.what, prev).Append(ctx, now, drafts, nil, derived...)
 }
 
 // Memories lists the scopes there are, by name.

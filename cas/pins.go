@@ -19,7 +19,7 @@ import (
 // descends from the head that was noted of it outside of the store; nothing inside the store
 // decides. Its methods are safe for concurrent use.
 type Pins struct {
-	s     *Store
+	s     Pinned
 	state string // "": nothing can be noted, and only what this process began is known
 
 	mu   sync.Mutex
@@ -45,8 +45,15 @@ func (a stamp) equal(b stamp) bool {
 	return true
 }
 
+// Pinned is what pins ask of a store of any kind: its journals, and Dir, by which their files tell it from others.
+type Pinned interface {
+	protocol.Source
+	Tip(ctx context.Context, run protocol.RunID) (protocol.Link, protocol.Seq, error)
+	Dir() string
+}
+
 // NewPins are the pins of a store that are kept in stateDir, see StateDir.
-func NewPins(s *Store, stateDir string) *Pins {
+func NewPins(s Pinned, stateDir string) *Pins {
 	return &Pins{s: s, state: stateDir, last: map[string]Seen{}}
 }
 
@@ -84,10 +91,11 @@ func (p *Pins) know(h Head) {
 // error wrapping protocol.ErrRolledBack. It reads the events since the last look, and none where
 // the run did not move.
 func (p *Pins) Own(ctx context.Context, run protocol.RunID) error {
-	h, err := p.s.runHead(ctx, run)
+	link, seq, err := p.s.Tip(ctx, run)
 	if err != nil {
 		return err
 	}
+	h := Head{Name: protocol.RunHead(run), Link: link, Seq: seq}
 	from, known, err := p.before(h)
 	if err != nil || known {
 		return err

@@ -13,7 +13,10 @@ import (
 
 // Sink gives the journal of a sink of notifications, under the head notify/<name>, which begins with its first
 // Append. Names are as the scopes of memories.
-func (s *Store) Sink(name string) (*Chain, error) {
+func (s *Store) Sink(name string) (*Chain, error) { return OpenSink(s, name) }
+
+// OpenSink is Store.Sink for a store of any kind.
+func OpenSink(s Backing, name string) (*Chain, error) {
 	if err := checkScope(name, "name of a sink"); err != nil {
 		return nil, err
 	}

@@ -24,11 +24,11 @@ const (
 // one before, up to the head at the time of the last read. See protocol.Source for its
 // errors; a head that was moved elsewhere (fork, restore) under the reader is ErrHeadMoved.
 func (s *Store) After(ctx context.Context, run protocol.RunID, from protocol.Seq) iter.Seq2[protocol.Entry, error] {
-	return s.events(ctx, protocol.RunHead(run), "run "+string(run), from)
+	return s.Events(ctx, protocol.RunHead(run), "run "+string(run), from)
 }
 
-// events are those of the journal under a head; what names it for messages.
-func (s *Store) events(ctx context.Context, head, what string, from protocol.Seq) iter.Seq2[protocol.Entry, error] {
+// Events is After for the journal under any head; see Backing.
+func (s *Store) Events(ctx context.Context, head, what string, from protocol.Seq) iter.Seq2[protocol.Entry, error] {
 	return func(yield func(protocol.Entry, error) bool) {
 		w := walk{s: s, name: head, from: from}
 		for {

@@ -11,7 +11,7 @@ import (
 type Staged struct {
 	entries []protocol.Entry
 	batch   Batch // Moves is empty, or one
-	packs   []packed
+	commit  func(context.Context, Batch) error
 }
 
 // Head is the newest of the events.
@@ -28,9 +28,9 @@ func (st *Staged) First() (protocol.Link, protocol.Seq) { return st.entries[0].C
 // half.
 func (j *Journal) Stage(now int64, drafts []Draft, blocks []Block, derived ...Derived) (*Staged, error) {
 	j.mu.Lock()
-	at := j.tip
+	at, fence := j.tip, j.fence
 	j.mu.Unlock()
-	st := &Staged{entries: make([]protocol.Entry, len(drafts)), batch: Batch{Derived: derived}}
+	st := &Staged{entries: make([]protocol.Entry, len(drafts)), batch: Batch{Derived: derived, Fence: fence}}
 	st.batch.Blocks = append(make([]Block, 0, len(blocks)+len(drafts)+1), blocks...)
 	events := make([]Block, len(drafts))
 	move := Move{Name: j.name, Old: at.CID, TS: now, Events: make([]EventRef, 0, len(drafts))}
@@ -56,7 +56,7 @@ func (j *Journal) Stage(now int64, drafts []Draft, blocks []Block, derived ...De
 		}
 	}
 	var err error
-	if st.packs, err = j.s.prepare(st.batch.Blocks); err != nil {
+	if st.commit, err = j.s.Ready(st.batch.Blocks); err != nil {
 		return nil, fmt.Errorf("journal of %s: %w", j.what, err)
 	}
 	j.mu.Lock()
@@ -75,7 +75,7 @@ func (st *Staged) With(moves ...Move) { st.batch.Moves = append(st.batch.Moves, 
 // An error is one of Append, and then nothing of it is stored. All that is staged is void with
 // it: the journal goes on from its head.
 func (j *Journal) Commit(ctx context.Context, st *Staged) ([]protocol.Entry, error) {
-	err := j.s.commit(ctx, st.batch, st.packs)
+	err := st.commit(ctx, st.batch)
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if err != nil {

@@ -36,6 +36,18 @@ func Bury(h Head, t protocol.Tombstone) (Deletion, error) {
 	return Deletion{h, b, t.At}, err
 }
 
+// Run is the run that is deleted.
+func (d Deletion) Run() protocol.RunID { return protocol.RunOf(d.head.Name) }
+
+// Head is the head of the run as it was read: it must not have moved.
+func (d Deletion) Head() protocol.Link { return d.head.Link }
+
+// Tombstone is the block that takes the place of the run, under protocol.DeletedHead.
+func (d Deletion) Tombstone() Block { return d.tombstone }
+
+// TS is when the run was deleted, unix µs.
+func (d Deletion) TS() int64 { return d.ts }
+
 // Tombstone is that of a run which was deleted; nil where none was.
 func (s *Store) Tombstone(ctx context.Context, run protocol.RunID) (t *protocol.Tombstone, err error) {
 	err = s.view(ctx, func(tx *bolt.Tx) (err error) {
