@@ -77,7 +77,7 @@ func (k *Supervisor) pause(d time.Duration) {
 }
 
 // awaitChange waits for a commit in a store, patience long.
-func awaitChange(ctx context.Context, s *cas.Store, since uint64, patience time.Duration) (uint64, error) {
+func awaitChange(ctx context.Context, s protocol.Feed, since uint64, patience time.Duration) (uint64, error) {
 	wait, stop := context.WithTimeout(ctx, patience)
 	defer stop()
 	now, err := s.AwaitChange(wait, since)

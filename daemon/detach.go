@@ -9,13 +9,14 @@ import (
 	"time"
 
 	"wf/cas"
+	"wf/engine"
 	"wf/protocol"
 	"wf/service/compose"
 )
 
 // untilDriven waits until a process drives a new run, has driven it, or has ended before it could: so the
 // next command does not find the run as one that has not started.
-func untilDriven(ctx context.Context, s *cas.Store, run protocol.RunID, first protocol.Seq, ended <-chan struct{}) error {
+func untilDriven(ctx context.Context, s engine.Store, run protocol.RunID, first protocol.Seq, ended <-chan struct{}) error {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for {

@@ -15,7 +15,7 @@ import (
 
 // hubStore is the part of a store that a hub sees.
 type hubStore struct {
-	s       *cas.Store
+	s       engine.Store
 	catalog compose.Catalog
 	pins    *cas.Pins // which runs came from elsewhere
 	driving *Supervisor

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"wf/api"
-	"wf/cas"
 	"wf/engine"
 	"wf/engine/rules"
 	"wf/protocol"
@@ -24,7 +23,7 @@ import (
 //
 // Start and Stop frame its life.
 type Supervisor struct {
-	s    *cas.Store
+	s    engine.Store
 	e    *engine.Engine
 	log  *slog.Logger
 	note func(protocol.RunID) // after each drive

@@ -91,7 +91,7 @@ func TestO06bManyBlocksAreStoredInBatches(t *testing.T) {
 	if v.Status != protocol.Done || v.Steps[0].Artifacts == nil {
 		t.Fatalf("%s: %s", v.Status, v.Reason)
 	}
-	if _, err := cas.GC(t.Context(), b.e.Store, cas.GCOptions{}); err != nil { // nothing keeps it away any more
+	if _, err := cas.GC(t.Context(), inDir(b.e), cas.GCOptions{}); err != nil { // nothing keeps it away any more
 		t.Fatal(err)
 	}
 	root, _ := protocol.ParseLink(*v.Steps[0].Artifacts)

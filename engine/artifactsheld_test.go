@@ -29,7 +29,7 @@ func (b *bench) noise(name string, seed uint64, size int) {
 // proven reads all that a store holds again, and fails the test where anything is missing.
 func (b *bench) proven() {
 	b.t.Helper()
-	r, err := cas.Verify(context.Background(), b.e.Store, cas.VerifyOptions{})
+	r, err := cas.Verify(context.Background(), inDir(b.e), cas.VerifyOptions{})
 	if err != nil || !r.OK {
 		b.t.Fatalf("%v, %+v", err, r.Findings)
 	}
@@ -48,7 +48,7 @@ func TestO06bACollectionBesideATakingLosesNothing(t *testing.T) {
 	}
 	defer other.Close()
 	var swept, refused atomic.Int64
-	b.e.Store.Observe(func(what cas.Op, _ time.Duration, _ error) {
+	inDir(b.e).Observe(func(what cas.Op, _ time.Duration, _ error) {
 		if what != cas.OpBatch {
 			return
 		}
@@ -71,7 +71,7 @@ edges:
   - {from: START, to: [a, b]}
   - {from: [a, b], to: END}
 `, nil)
-	b.e.Store.Observe(nil)
+	inDir(b.e).Observe(nil)
 	if swept.Load() == 0 || refused.Load() < 2 {
 		t.Errorf("%d collections, and %d that were refused", swept.Load(), refused.Load())
 	}
@@ -103,7 +103,7 @@ func TestO06bADeathBetweenTheBatchesOfATakingLosesNothing(t *testing.T) {
 		if err != nil && !errors.Is(err, errCrash) {
 			t.Fatalf("operation %d: %v", n, err)
 		}
-		b.e.Store.Close() // what holds collections away goes with the process
+		inDir(b.e).Close() // what holds collections away goes with the process
 		b.open()
 		if err == nil { // it came to its end
 			if vain < 4e6 {
@@ -116,7 +116,7 @@ func TestO06bADeathBetweenTheBatchesOfATakingLosesNothing(t *testing.T) {
 		if v.Status != protocol.Done || v.Steps[0].Artifacts == nil {
 			t.Fatalf("operation %d: %s: %s", n, v.Status, v.Reason)
 		}
-		r, err := cas.GC(t.Context(), b.e.Store, cas.GCOptions{})
+		r, err := cas.GC(t.Context(), inDir(b.e), cas.GCOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}

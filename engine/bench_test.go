@@ -150,7 +150,7 @@ func BenchmarkBytes(b *testing.B) {
 		w := newBench(b)
 		id := begin(b, w, pingPong(steps, 512))
 		drive(b, w, id, protocol.Done)
-		if err := w.e.Store.Close(); err != nil {
+		if err := inDir(w.e).Close(); err != nil {
 			b.Fatal(err)
 		}
 		fi, err := os.Stat(filepath.Join(w.dir, ".wf", "store.db"))
@@ -198,7 +198,7 @@ func long(b *testing.B, n int) (*bench, protocol.RunID) {
 	yaml := strings.Replace(pingPong(1<<20, 16), fmt.Sprintf("steps: %d", 1<<20+10), fmt.Sprintf("steps: %d", n), 1)
 	id := begin(b, w, yaml)
 	drive(b, w, id, protocol.Suspended)
-	if err := w.e.Store.Close(); err != nil {
+	if err := inDir(w.e).Close(); err != nil {
 		b.Fatal(err)
 	}
 	return w, id

@@ -39,7 +39,7 @@ func childCallsOf(child protocol.RunID, turn *protocol.Turn, emit roles.Emit) (*
 }
 
 // catchUp takes over what the child's journal holds.
-func (c *childCalls) catchUp(ctx context.Context, store *cas.Store) error {
+func (c *childCalls) catchUp(ctx context.Context, store Store) error {
 	seen := c.seen
 	var calls []protocol.Data
 	for x, err := range store.After(ctx, c.child, c.seen) {

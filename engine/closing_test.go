@@ -86,7 +86,7 @@ func (b *bench) checked(id protocol.RunID) {
 	if f, err := b.e.Refold(ctx, id); err != nil || f != nil {
 		b.t.Errorf("fold: %v %+v", err, f)
 	}
-	if r, err := cas.Verify(ctx, b.e.Store, cas.VerifyOptions{}); err != nil || !r.OK {
+	if r, err := cas.Verify(ctx, inDir(b.e), cas.VerifyOptions{}); err != nil || !r.OK {
 		b.t.Errorf("verify: %v %+v", err, r)
 	}
 }

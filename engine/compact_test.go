@@ -279,7 +279,7 @@ func TestWhatAFailedVisitCompactedStaysSo(t *testing.T) {
 // it was armed.
 func (b *bench) armed(n int) (arm func()) {
 	b.open()
-	if err := b.e.Store.Close(); err != nil {
+	if err := inDir(b.e).Close(); err != nil {
 		b.t.Fatal(err)
 	}
 	var mu sync.Mutex

@@ -126,7 +126,7 @@ func BenchmarkDeletedRuns(b *testing.B) {
 		x := newBench(b)
 		manyRuns(x, count/10)
 		ids := manyRuns(x, count)
-		before, err := x.e.Store.Size(context.Background())
+		before, err := inDir(x.e).Size(context.Background())
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -149,7 +149,7 @@ func BenchmarkDeletedRuns(b *testing.B) {
 		rm, _ := stop()
 		stop = writer(b, x.e.Store.Dir())
 		begun = time.Now()
-		r, err := cas.GC(context.Background(), x.e.Store, cas.GCOptions{Grace: grace})
+		r, err := cas.GC(context.Background(), inDir(x.e), cas.GCOptions{Grace: grace})
 		if err != nil {
 			b.Fatal(err)
 		}

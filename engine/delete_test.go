@@ -82,7 +82,7 @@ func TestSubRunsAreDeletedWithTheirRootAndNeverAlone(t *testing.T) {
 	if v := b.view(fork); v.Status.Final() {
 		t.Errorf("the fork is %s", v.Status)
 	}
-	if r, err := cas.Verify(ctx, b.e.Store, cas.VerifyOptions{All: true}); err != nil || !r.OK {
+	if r, err := cas.Verify(ctx, inDir(b.e), cas.VerifyOptions{All: true}); err != nil || !r.OK {
 		t.Errorf("%v, %v", r.Findings, err)
 	}
 }

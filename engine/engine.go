@@ -24,7 +24,7 @@ import (
 // Engine ties a store to what performs the steps. The fields are set once, before use; the
 // methods are safe for concurrent use.
 type Engine struct {
-	Store      *cas.Store
+	Store      Store
 	Performers map[protocol.Action]roles.Performer // sub-workflows are performed by the engine itself
 
 	Version  string           // of the binary, recorded in run_started

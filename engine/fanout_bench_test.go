@@ -47,7 +47,7 @@ func BenchmarkFanOut(b *testing.B) {
 		before := cpu(b)
 		drive(b, w, id, protocol.Done)
 		seconds = cpu(b) - before
-		if err := w.e.Store.Close(); err != nil {
+		if err := inDir(w.e).Close(); err != nil {
 			b.Fatal(err)
 		}
 		err := filepath.Walk(filepath.Join(w.dir, ".wf"), func(_ string, fi os.FileInfo, err error) error {

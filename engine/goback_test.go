@@ -183,7 +183,7 @@ func TestC05AProcessThatDiesGoingBackLeavesNoTwoForks(t *testing.T) {
 			t.Fatalf("operation %d: %+v", n, v)
 		}
 		ended = err == nil
-		b.e.Store.Close()
+		inDir(b.e).Close()
 		b.open()
 		in, err := b.e.RestoresIn(t.Context(), b.dir)
 		if err != nil {
@@ -533,7 +533,7 @@ func TestC05AKilledWayBackGoesOnOrBack(t *testing.T) {
 		b.same(two)
 	}
 	t.Logf("%d of 3 were killed between", caught)
-	if r, err := cas.Verify(t.Context(), b.e.Store, cas.VerifyOptions{}); err != nil || len(r.Findings) > 0 {
+	if r, err := cas.Verify(t.Context(), inDir(b.e), cas.VerifyOptions{}); err != nil || len(r.Findings) > 0 {
 		t.Errorf("%v %+v", err, r.Findings)
 	}
 }

@@ -725,7 +725,7 @@ func TestO03bForksAndImportsWaitForTheirOwnTurn(t *testing.T) {
 	// A store that has the journal and not the group.
 	far := newGroupBench(t)
 	id = g.mustBegin(deployYAML, nil)
-	copyRun(t, g.e.Store, far.e.Store, id)
+	copyRun(t, inDir(g.e), inDir(far.e), id)
 	other := far.mustBegin(deployYAML, nil)
 	far.goOn(id)
 	far.until(id, protocol.Queued)

@@ -222,7 +222,7 @@ func TestAnEventThatCannotBeStoredParksItsVisitAlone(t *testing.T) {
 // interrupted goes on.
 func TestF01AFailureOfWhatIsDerivedNeverStopsOrRepeatsWork(t *testing.T) {
 	b := newBench(t)
-	if err := b.e.Store.Close(); err != nil {
+	if err := inDir(b.e).Close(); err != nil {
 		t.Fatal(err)
 	}
 	var refused atomic.Int64

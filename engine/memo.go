@@ -338,7 +338,7 @@ func (m *memoizing) origin() string { return string(m.turn.Run) + ":" + m.turn.S
 // nearest says in what the visit differs from the newest result of its role.
 func (m *memoizing) nearest() (protocol.NotReused, error) {
 	miss := protocol.NotReused{Key: m.key, Why: protocol.MemoNone}
-	stored, ok, err := m.e.Store.MemoOf(m.ctx, m.roleID())
+	stored, ok, err := cas.FindMemoOf(m.ctx, m.e.Store, m.roleID())
 	if err != nil || !ok {
 		return miss, err
 	}

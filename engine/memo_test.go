@@ -196,7 +196,7 @@ func TestM01AKeyIsMadeAgain(t *testing.T) {
 		m := newMemos(t)
 		yaml := role("echo x", "{inputs: []}")
 		key := m.drive(m.start(yaml, "")).Steps[0].Reuse.Key
-		stored, _, err := m.e.Store.Memo(t.Context(), key)
+		stored, _, err := cas.FindMemo(t.Context(), m.e.Store, key)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -611,7 +611,7 @@ func TestM01AVisitThatHadTakenAResultGoesOn(t *testing.T) {
 			if err := m.e.Store.Commit(t.Context(), cas.Batch{Derived: []cas.Derived{cas.DropMemo(m.view(id).Steps[0].Reuse.Key)}}); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := cas.GC(t.Context(), m.e.Store, cas.GCOptions{}); err != nil {
+			if _, err := cas.GC(t.Context(), inDir(m.e), cas.GCOptions{}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -634,14 +634,14 @@ func TestM01ACollectionKeepsResults(t *testing.T) {
 	yaml := role("mkdir -p dist; head -c 5000000 /dev/zero > dist/big; cat src/a > dist/out", "{inputs: [src/**], outputs: [dist/**]}")
 	want(t, "first", m.did(yaml), "none")
 	os.RemoveAll(filepath.Join(m.dir, "dist"))
-	if _, err := cas.GC(t.Context(), m.e.Store, cas.GCOptions{}); err != nil {
+	if _, err := cas.GC(t.Context(), inDir(m.e), cas.GCOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	want(t, "after a collection", m.did(yaml), "reused")
 	want(t, "5 MB", len(m.read("dist/big")), 5_000_000)
 	os.RemoveAll(filepath.Join(m.dir, "dist"))
 	v := m.drive(m.start(yaml, ""))
-	stored, ok, err := m.e.Store.Memo(t.Context(), v.Steps[0].Reuse.Key)
+	stored, ok, err := cas.FindMemo(t.Context(), m.e.Store, v.Steps[0].Reuse.Key)
 	if err != nil || !ok {
 		t.Fatal(ok, err)
 	}
@@ -649,7 +649,7 @@ func TestM01ACollectionKeepsResults(t *testing.T) {
 	if err := m.e.Store.Commit(t.Context(), cas.Batch{Derived: []cas.Derived{cas.PutMemo(v.Steps[0].Reuse.Key, stored)}}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := cas.GC(t.Context(), m.e.Store, cas.GCOptions{}); err != nil {
+	if _, err := cas.GC(t.Context(), inDir(m.e), cas.GCOptions{}); err != nil {
 		t.Fatalf("a memo of which a part is missing harms a collection: %v", err)
 	}
 	want(t, "one that is lost", m.did(yaml), "lost")
@@ -662,7 +662,7 @@ func TestM01AMemoOfAnotherUserIsNone(t *testing.T) {
 	yaml := role("echo x", "{inputs: []}")
 	want(t, "first", m.did(yaml), "none")
 	want(t, "again", m.did(yaml), "reused")
-	m.e.Store.Close()
+	inDir(m.e).Close()
 	s, err := cas.Open(t.Context(), filepath.Join(m.dir, ".wf"), cas.Options{Seal: []byte("another key")})
 	if err != nil {
 		t.Fatal(err)
@@ -683,10 +683,10 @@ func TestM01AnImportIsNotReused(t *testing.T) {
 	var car bytes.Buffer
 	for _, run := range []protocol.RunID{v.ID, again.ID} {
 		car.Reset()
-		if _, err := cas.Export(t.Context(), &car, m.e.Store, cas.ExportOptions{}, run); err != nil {
+		if _, err := cas.Export(t.Context(), &car, inDir(m.e), cas.ExportOptions{}, run); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := cas.Import(t.Context(), &car, other.e.Store, cas.ImportOptions{}); err != nil {
+		if _, err := cas.Import(t.Context(), &car, inDir(other.e), cas.ImportOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}

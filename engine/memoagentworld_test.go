@@ -101,7 +101,7 @@ func TestM01AnAgentThatHadTakenAResultGoesOn(t *testing.T) {
 			case "lost":
 				a.write("a.txt", "one")
 				dropMemo(a, a.view(id).Steps[0].Reuse.Key)
-				if _, err := cas.GC(t.Context(), a.e.Store, cas.GCOptions{}); err != nil {
+				if _, err := cas.GC(t.Context(), inDir(a.e), cas.GCOptions{}); err != nil {
 					t.Fatal(err)
 				}
 				calls = 4
@@ -257,10 +257,10 @@ edges:
 	again := a.drive(a.start(yaml, ""))
 	want(t, "again", how(again), "reused; plain; reused; plain")
 	var car bytes.Buffer
-	if _, err := cas.Export(t.Context(), &car, a.e.Store, cas.ExportOptions{}, again.ID); err != nil {
+	if _, err := cas.Export(t.Context(), &car, inDir(a.e), cas.ExportOptions{}, again.ID); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := cas.Import(t.Context(), &car, other.e.Store, cas.ImportOptions{}); err != nil {
+	if _, err := cas.Import(t.Context(), &car, inDir(other.e), cas.ImportOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	other.proved(again.ID)

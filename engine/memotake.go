@@ -29,7 +29,7 @@ var errLost = errors.New("a part of it is not stored any more")
 
 // take looks for a result and has it take the place of performing the visit; where it does not, miss says why.
 func (m *memoizing) take() (done bool, miss protocol.NotReused, c protocol.Conclusion, err error) {
-	stored, ok, err := m.e.Store.Memo(m.ctx, m.key)
+	stored, ok, err := cas.FindMemo(m.ctx, m.e.Store, m.key)
 	if err != nil {
 		return false, miss, c, err
 	}

@@ -104,7 +104,7 @@ var errCrash = errors.New("the process is gone")
 // crashing opens the store anew, as a process that dies before its n-th operation on disk.
 func (b *bench) crashing(n int) {
 	b.open()
-	if err := b.e.Store.Close(); err != nil {
+	if err := inDir(b.e).Close(); err != nil {
 		b.t.Fatal(err)
 	}
 	var mu sync.Mutex

@@ -63,10 +63,10 @@ func (b *bench) same(want map[string]string) {
 
 func (b *bench) collect() {
 	b.t.Helper()
-	if _, err := cas.GC(context.Background(), b.e.Store, cas.GCOptions{Grace: time.Nanosecond}); err != nil {
+	if _, err := cas.GC(context.Background(), inDir(b.e), cas.GCOptions{Grace: time.Nanosecond}); err != nil {
 		b.t.Fatal(err)
 	}
-	r, err := cas.Verify(context.Background(), b.e.Store, cas.VerifyOptions{})
+	r, err := cas.Verify(context.Background(), inDir(b.e), cas.VerifyOptions{})
 	if err != nil || len(r.Findings) > 0 {
 		b.t.Fatalf("%v %+v", err, r.Findings)
 	}

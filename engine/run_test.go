@@ -15,6 +15,9 @@ import (
 	"wf/roles"
 )
 
+// inDir is the store of an engine that has one in a directory.
+func inDir(e *engine.Engine) *cas.Store { return e.Store.(*cas.Store) }
+
 // bench is a store with an engine over the performers that need no model.
 type bench struct {
 	t   testing.TB

@@ -257,7 +257,7 @@ func TestC02TreesGoWithTheirRuns(t *testing.T) {
 	b.drive(fork)
 	collect := func() cas.GCReport {
 		t.Helper()
-		r, err := cas.GC(ctx, b.e.Store, cas.GCOptions{Grace: time.Hour})
+		r, err := cas.GC(ctx, inDir(b.e), cas.GCOptions{Grace: time.Hour})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -271,7 +271,7 @@ func TestC02TreesGoWithTheirRuns(t *testing.T) {
 	}
 	verify := func() {
 		t.Helper()
-		r, err := cas.Verify(ctx, b.e.Store, cas.VerifyOptions{})
+		r, err := cas.Verify(ctx, inDir(b.e), cas.VerifyOptions{})
 		if err != nil || len(r.Findings) > 0 {
 			t.Fatalf("%v %+v", err, r.Findings)
 		}
@@ -303,7 +303,7 @@ func TestC02AnArchiveHasTheFilesThatItIsAskedFor(t *testing.T) {
 	archive := func(files bool) *bytes.Reader {
 		t.Helper()
 		var out bytes.Buffer
-		if _, err := cas.Export(ctx, &out, b.e.Store, cas.ExportOptions{Files: files}, run); err != nil {
+		if _, err := cas.Export(ctx, &out, inDir(b.e), cas.ExportOptions{Files: files}, run); err != nil {
 			t.Fatal(err)
 		}
 		return bytes.NewReader(out.Bytes())
@@ -322,28 +322,28 @@ func TestC02AnArchiveHasTheFilesThatItIsAskedFor(t *testing.T) {
 	into := newBench(t)
 	for i, x := range []*bytes.Reader{bare, whole, whole, bare} {
 		x.Seek(0, io.SeekStart)
-		if _, err := cas.Import(ctx, x, into.e.Store, cas.ImportOptions{}); err != nil {
+		if _, err := cas.Import(ctx, x, inDir(into.e), cas.ImportOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		verified(into.e.Store, []string{"not kept", "", "", ""}[i])
+		verified(inDir(into.e), []string{"not kept", "", "", ""}[i])
 	}
 	if got := into.changed(trees[0], trees[len(trees)-1]); strings.Join(got, " ") != "b c" {
 		t.Errorf("%q differ", got)
 	}
 	// Dropped, the run is whole without them, and its tree is not there after a collection.
-	if there, err := into.e.Store.DropFiles(ctx, run); err != nil || !there {
+	if there, err := inDir(into.e).DropFiles(ctx, run); err != nil || !there {
 		t.Fatal(there, err)
 	}
-	if there, err := into.e.Store.DropFiles(ctx, run); err != nil || there {
+	if there, err := inDir(into.e).DropFiles(ctx, run); err != nil || there {
 		t.Fatal(there, err)
 	}
-	if _, err := cas.GC(ctx, into.e.Store, cas.GCOptions{}); err != nil {
+	if _, err := cas.GC(ctx, inDir(into.e), cas.GCOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := into.e.Store.Block(ctx, trees[0]); !errors.Is(err, protocol.ErrNotFound) {
 		t.Errorf("the tree is still there: %v", err)
 	}
-	verified(into.e.Store, "not kept")
+	verified(inDir(into.e), "not kept")
 	// Of two histories of one run both stay.
 	other := newBench(t)
 	other.lay(map[string]string{"else": "1"})
@@ -354,18 +354,18 @@ func TestC02AnArchiveHasTheFilesThatItIsAskedFor(t *testing.T) {
 		err = other.e.Store.Commit(ctx, cas.Batch{Moves: []cas.Move{{Name: protocol.FilesHead(run), New: h.Link}}})
 	}
 	if err == nil {
-		_, err = cas.Import(ctx, whole, other.e.Store, cas.ImportOptions{})
+		_, err = cas.Import(ctx, whole, inDir(other.e), cas.ImportOptions{})
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := cas.GC(ctx, other.e.Store, cas.GCOptions{}); err != nil {
+	if _, err := cas.GC(ctx, inDir(other.e), cas.GCOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	_, own := other.looks(x)
 	other.changed(own[0], own[len(own)-1])
 	other.changed(trees[0], trees[len(trees)-1])
-	verified(other.e.Store, "")
+	verified(inDir(other.e), "")
 }
 
 // An archive or a restoring moves the head of the files while a visit acts: the tree behind the visit is kept beside what came.

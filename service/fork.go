@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"wf/api"
-	"wf/cas"
 	"wf/engine"
 	"wf/engine/lang"
 	"wf/protocol"
@@ -95,7 +94,7 @@ func (l *Local) forkDefinition(ctx context.Context, run protocol.RunID, f api.Fo
 
 // ForkPoint is the newest event that the fork shares: the one before the step began, or with
 // after the one that ended it.
-func ForkPoint(ctx context.Context, s *cas.Store, run protocol.RunID, step string, after bool) (protocol.Seq, error) {
+func ForkPoint(ctx context.Context, s engine.Store, run protocol.RunID, step string, after bool) (protocol.Seq, error) {
 	for e, err := range s.After(ctx, run, 0) {
 		if err != nil {
 			return 0, err

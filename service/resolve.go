@@ -90,7 +90,7 @@ func cutCIDPrefix(name string) string {
 }
 
 // runsLike are the runs whose ids begin with a name, whatever its case; a whole id is itself.
-func runsLike(ctx context.Context, s *cas.Store, name string) ([]protocol.RunID, error) {
+func runsLike(ctx context.Context, s engine.Ledger, name string) ([]protocol.RunID, error) {
 	heads, err := s.Heads(ctx, protocol.RunHead(""))
 	if err != nil {
 		return nil, err

@@ -142,7 +142,7 @@ func message(ctx context.Context, e *engine.Engine, st *rules.State, sink protoc
 const codeLimit = "limit_reached"
 
 // eventOf reads the event of a delivery, which may be gone.
-func eventOf(ctx context.Context, s *cas.Store, d protocol.DeliveryDue) (protocol.Entry, error) {
+func eventOf(ctx context.Context, s protocol.Source, d protocol.DeliveryDue) (protocol.Entry, error) {
 	for e, err := range s.After(ctx, d.Run, d.Seq-1) {
 		if errors.Is(err, protocol.ErrUnknownRun) || errors.Is(err, protocol.ErrRunDeleted) || errors.Is(err, protocol.ErrFutureCursor) {
 			break
@@ -159,7 +159,7 @@ func eventOf(ctx context.Context, s *cas.Store, d protocol.DeliveryDue) (protoco
 }
 
 // outputsOf are the outputs of a run, without keys; nil where they are too long.
-func outputsOf(ctx context.Context, s *cas.Store, result protocol.Link) (protocol.JSON, error) {
+func outputsOf(ctx context.Context, s protocol.Blocks, result protocol.Link) (protocol.JSON, error) {
 	raw, err := s.Block(ctx, result)
 	if err != nil {
 		return nil, err

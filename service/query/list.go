@@ -119,7 +119,7 @@ func rowOf(h cas.Head, st *rules.State) api.Row {
 }
 
 // Newest lists the heads of all runs, the one that moved last first.
-func Newest(ctx context.Context, s *cas.Store) ([]cas.Head, error) {
+func Newest(ctx context.Context, s engine.Store) ([]cas.Head, error) {
 	heads, err := s.Heads(ctx, protocol.RunHead(""))
 	slices.SortFunc(heads, inOrder)
 	return heads, err
@@ -131,7 +131,7 @@ func inOrder(a, b cas.Head) int {
 }
 
 // Started reads the first event of a run.
-func Started(ctx context.Context, s *cas.Store, run protocol.RunID) (protocol.RunStarted, error) {
+func Started(ctx context.Context, s engine.Store, run protocol.RunID) (protocol.RunStarted, error) {
 	for e, err := range s.After(ctx, run, 0) {
 		var d protocol.RunStarted
 		if err == nil {

@@ -11,12 +11,12 @@ import (
 	"wf/agentkit/price"
 	"wf/agentkit/task"
 	"wf/api"
-	"wf/cas"
+	"wf/engine"
 	"wf/protocol"
 )
 
 // TaskList lists the tasks of a run, with what they cost.
-func TaskList(ctx context.Context, s *cas.Store, run protocol.RunID, p api.Part, table price.Table) (*api.TaskList, error) {
+func TaskList(ctx context.Context, s engine.Store, run protocol.RunID, p api.Part, table price.Table) (*api.TaskList, error) {
 	tasks, err := Tasks(ctx, s, run)
 	if err != nil {
 		return nil, err
@@ -43,7 +43,7 @@ func TaskList(ctx context.Context, s *cas.Store, run protocol.RunID, p api.Part,
 }
 
 // Task is the task of a step.
-func Task(ctx context.Context, s *cas.Store, run protocol.RunID, step string, table price.Table) (*api.RunTask, error) {
+func Task(ctx context.Context, s engine.Store, run protocol.RunID, step string, table price.Table) (*api.RunTask, error) {
 	tasks, err := Tasks(ctx, s, run)
 	if err != nil {
 		return nil, err

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"wf/agentkit/task"
-	"wf/cas"
 	"wf/engine"
 	"wf/protocol"
 )
@@ -47,7 +46,7 @@ func (r *TaskReader) Read(ctx context.Context, e *engine.Engine, s protocol.Sour
 }
 
 // Tasks reads all tasks of a run.
-func Tasks(ctx context.Context, s *cas.Store, run protocol.RunID) ([]*task.Task, error) {
+func Tasks(ctx context.Context, s engine.Store, run protocol.RunID) ([]*task.Task, error) {
 	var r TaskReader
 	if err := r.Read(ctx, &engine.Engine{Store: s}, s, run); err != nil {
 		return nil, fmt.Errorf("tasks of run %s: %w", run, err)

@@ -1,0 +1,69 @@
+package engine
+
+import (
+	"context"
+
+	"wf/cas"
+	"wf/protocol"
+)
+
+// Store is what the engine asks of a store of runs: *cas.Store is one in a directory. All of it is safe
+// for concurrent use.
+type Store interface {
+	protocol.Feed
+	Ledger
+	Claims
+	Kin
+
+	// MayGoOn is nil where runs may go on, else an error wrapping protocol.ErrHeld.
+	MayGoOn(ctx context.Context) error
+	// Dir names the store for people, and tells it from others: of one in a directory its path.
+	Dir() string
+}
+
+// Ledger is the heads of a store, and the one way in which they move.
+type Ledger interface {
+	// Head reads a head; one that does not exist is the zero Head and no error.
+	Head(ctx context.Context, name string) (cas.Head, error)
+	// Heads lists the heads with names that begin with prefix, by name.
+	Heads(ctx context.Context, prefix string) ([]cas.Head, error)
+	// Journal opens the journal of a run at its head; a run that does not exist yet begins with
+	// its first Append.
+	Journal(ctx context.Context, run protocol.RunID) (*cas.Journal, error)
+	// Commit makes a batch durable, all of it or nothing; when it returns nil it is. An error wraps
+	// protocol.ErrHeadMoved where a head is not at its Old, ErrRunDeleted for a run that was deleted, ErrFenced where the
+	// claim of the batch was taken over.
+	Commit(ctx context.Context, b cas.Batch) error
+	// Reader gives a function that reads many blocks one after another, as those of the files of a tree, and may remember what
+	// lay beside one that it read. What it gives must not be changed.
+	Reader(ctx context.Context) func(protocol.Link) ([]byte, error)
+	// Derived reads a derived value, and whether this user sealed it; see cas.Store.Derived.
+	cas.DerivedReader
+}
+
+// Claims say which process drives a run.
+type Claims interface {
+	// LockRun makes this process the only driver of a run until unlock is called or the process
+	// ends; protocol.ErrRunLive where there is one.
+	LockRun(run protocol.RunID) (unlock func() error, err error)
+	// Driven reports whether a process drives a run, be it this one, and hinders none.
+	Driven(run protocol.RunID) (bool, error)
+	// Undriven is nil where no process drives a run, else the error of LockRun.
+	Undriven(run protocol.RunID) error
+	// DropLock removes what is left of the claim that this process has on a run that was deleted.
+	DropLock(run protocol.RunID) error
+}
+
+// Kin is what ties runs to one another, and to what a collection would remove.
+type Kin interface {
+	// Base is the run that a fork shares its first events with, and the last event that they share; "" for none.
+	Base(ctx context.Context, run protocol.RunID) (base protocol.RunID, shared protocol.Seq, err error)
+	// Forks are the runs that share events of a run, by id.
+	Forks(ctx context.Context, run protocol.RunID) ([]cas.Sharer, error)
+	// Reach is how many bytes the blocks have that event seq of a run leads to, each counted once.
+	Reach(ctx context.Context, run protocol.RunID, seq protocol.Seq) (int64, error)
+	// Hold keeps collections away until release is called.
+	Hold(ctx context.Context) (release func(), err error)
+}
+
+var _ Store = (*cas.Store)(nil)
