@@ -22,7 +22,7 @@ import (
 func TestAStoreThatFailedConforms(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
-	castest.Exercise(t, func(t *testing.T, dir string) *cas.Store {
+	castest.ExerciseDir(t, func(t *testing.T, dir string) *cas.Store {
 		rng := rand.New(rand.NewPCG(seed, uint64(len(dir))))
 		var failing atomic.Bool
 		var left atomic.Int64

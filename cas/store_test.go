@@ -24,5 +24,5 @@ func openStore(t *testing.T, dir string) *cas.Store {
 
 func TestStoreConforms(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
-	castest.Exercise(t, openStore)
+	castest.ExerciseDir(t, openStore)
 }

@@ -1,11 +1,13 @@
-// Package castest is the conformance suite of stores: what every cas.Store must do, also one
+// Package castest is the conformance suite of stores: what every store of runs must do, also one
 // with a disk that fails.
 //
-//	castest.Exercise(t, func(t *testing.T, dir string) *cas.Store { … })
+//	castest.ExerciseDir(t, func(t *testing.T, dir string) castest.Store { … })
+//	castest.ExerciseDir(t, func(t *testing.T, dir string) *cas.Store { … })
 package castest
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -18,34 +20,54 @@ import (
 	"wf/protocol"
 )
 
-// Exercise checks a store. open opens the one in dir, which is made when it is not there; it
-// is called several times for one dir.
-func Exercise(t *testing.T, open func(t *testing.T, dir string) *cas.Store) {
+// Store is a store of runs of any kind: in a directory, in a database.
+type Store interface {
+	protocol.Feed
+	cas.Backing
+	cas.DerivedReader
+	Heads(ctx context.Context, prefix string) ([]cas.Head, error)
+	Journal(ctx context.Context, run protocol.RunID) (*cas.Journal, error)
+	Commit(ctx context.Context, b cas.Batch) error
+	Base(ctx context.Context, run protocol.RunID) (base protocol.RunID, shared protocol.Seq, err error)
+	Forks(ctx context.Context, run protocol.RunID) ([]cas.Sharer, error)
+	Close() error
+}
+
+// Opener opens the store in a place, a path that exists for nobody else: the store is made when it is not there. It is
+// called several times for one place.
+type Opener[S Store] func(t *testing.T, place string) S
+
+// Exercise checks a store of any kind. moves counts the moves of all heads in its reflog.
+func Exercise[S Store](t *testing.T, open Opener[S], moves func(t *testing.T, s S) int64) {
+	count := func(t *testing.T, s Store) int64 { return moves(t, s.(S)) }
 	for _, c := range []struct {
 		name string
-		run  func(t *testing.T, open func() *cas.Store)
+		run  func(t *testing.T, open func() Store)
 	}{
 		{"a block comes back as it was put", blocks},
 		{"a block of another hash is refused", wrongHash},
 		{"a head moves only from where it was seen", headCAS},
 		{"a refused batch leaves nothing behind", allOrNothing},
+		{"each batch of many stands or falls alone", alone},
 		{"a journal reads back what was appended", journal},
 		{"long texts are moved to blocks and come back", longTexts},
 		{"a late journal gets an error and catches up", catchup},
-		{"staged events are committed in their order, or void together", staged},
+		{"staged events are committed in their order, or void together", func(t *testing.T, open func() Store) { staged(t, open, count) }},
 		{"a fork shares the events before it", fork},
 		{"a fork of a fork reads from the first event", forkOfFork},
+		{"a run that was deleted stays so", deleted},
+		{"a memory is a journal of its own", memory},
 		{"cursors outside of the journal are named", cursors},
 		{"derived values belong to a head", derived},
 		{"many goroutines append and none loses an event", concurrent},
 		{"a follower hears of every commit", follow},
-		{"a run has one driver", oneDriver},
-		{"all of it is there after opening again", reopen},
+		{"a fence that the store did not give is refused", strangeFence},
+		{"all of it is there after opening again", func(t *testing.T, open func() Store) { reopen(t, open, count) }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			dir := t.TempDir() + "/store"
-			c.run(t, func() *cas.Store {
-				s := open(t, dir)
+			place := t.TempDir() + "/store"
+			c.run(t, func() Store {
+				s := open(t, place)
 				t.Cleanup(func() {
 					if err := s.Close(); err != nil {
 						t.Errorf("close: %v", err)
@@ -55,6 +77,23 @@ func Exercise(t *testing.T, open func(t *testing.T, dir string) *cas.Store) {
 			})
 		})
 	}
+}
+
+// ExerciseDir checks a store in a directory.
+func ExerciseDir(t *testing.T, open Opener[*cas.Store]) {
+	Exercise(t, open, func(t *testing.T, s *cas.Store) int64 {
+		t.Helper()
+		return must(cas.Verify(t.Context(), s, cas.VerifyOptions{}))(t).Checked.Moves
+	})
+	t.Run("a run has one driver", func(t *testing.T) {
+		s := open(t, t.TempDir()+"/store")
+		t.Cleanup(func() {
+			if err := s.Close(); err != nil {
+				t.Errorf("close: %v", err)
+			}
+		})
+		oneDriver(t, s)
+	})
 }
 
 // Now is the time of the first event; unix µs.
@@ -70,7 +109,7 @@ func must[T any](v T, err error) func(*testing.T) T {
 	}
 }
 
-func blocks(t *testing.T, open func() *cas.Store) {
+func blocks(t *testing.T, open func() Store) {
 	s, ctx := open(), t.Context()
 	var all []cas.Block
 	for _, n := range []int{0, 1, 500, 4 << 10, 5 << 10, 60 << 10, 200 << 10, 3 << 20} {
@@ -120,7 +159,7 @@ func noise(n int) []byte {
 	return out
 }
 
-func wrongHash(t *testing.T, open func() *cas.Store) {
+func wrongHash(t *testing.T, open func() Store) {
 	s := open()
 	b := cas.Block{Link: cas.Raw([]byte("one")).Link, Data: []byte("two")}
 	if err := s.Commit(t.Context(), cas.Batch{Blocks: []cas.Block{b}}); !errors.Is(err, protocol.ErrCorrupt) {
@@ -128,7 +167,7 @@ func wrongHash(t *testing.T, open func() *cas.Store) {
 	}
 }
 
-func headCAS(t *testing.T, open func() *cas.Store) {
+func headCAS(t *testing.T, open func() Store) {
 	s, ctx := open(), t.Context()
 	a, b := cas.Raw([]byte("a")), cas.Raw([]byte("b"))
 	move := func(old, new protocol.Link) error {
@@ -154,7 +193,7 @@ func headCAS(t *testing.T, open func() *cas.Store) {
 	}
 }
 
-func allOrNothing(t *testing.T, open func() *cas.Store) {
+func allOrNothing(t *testing.T, open func() Store) {
 	s, ctx := open(), t.Context()
 	b := cas.Raw([]byte("left behind?"))
 	err := s.Commit(ctx, cas.Batch{
@@ -178,7 +217,7 @@ func allOrNothing(t *testing.T, open func() *cas.Store) {
 
 var sameLink = cmp.Comparer(func(a, b protocol.Link) bool { return a == b })
 
-func derived(t *testing.T, open func() *cas.Store) {
+func derived(t *testing.T, open func() Store) {
 	s, ctx := open(), t.Context()
 	j := must(s.Journal(ctx, "r1"))(t)
 	state := bytes.Repeat([]byte("state "), 3000)
@@ -198,9 +237,9 @@ func derived(t *testing.T, open func() *cas.Store) {
 	}
 }
 
-func concurrent(t *testing.T, open func() *cas.Store) {
+func concurrent(t *testing.T, open func() Store) {
 	ctx := t.Context()
-	stores := []*cas.Store{open(), open()} // as if two processes
+	stores := []Store{open(), open()} // as if two processes
 	const runs, each = 8, 20
 	var wg sync.WaitGroup
 	for i := range runs {
@@ -242,7 +281,7 @@ func concurrent(t *testing.T, open func() *cas.Store) {
 	}
 }
 
-func follow(t *testing.T, open func() *cas.Store) {
+func follow(t *testing.T, open func() Store) {
 	ctx := t.Context()
 	writer, reader := open(), open()
 	since := must(reader.Changes(ctx))(t)
@@ -274,8 +313,7 @@ func follow(t *testing.T, open func() *cas.Store) {
 	}
 }
 
-func oneDriver(t *testing.T, open func() *cas.Store) {
-	s := open()
+func oneDriver(t *testing.T, s *cas.Store) {
 	driven := func(run protocol.RunID, want bool) {
 		t.Helper()
 		if got := must(s.Driven(run))(t); got != want {
@@ -314,7 +352,7 @@ func oneDriver(t *testing.T, open func() *cas.Store) {
 	}
 }
 
-func reopen(t *testing.T, open func() *cas.Store) {
+func reopen(t *testing.T, open func() Store, moves func(*testing.T, Store) int64) {
 	s, ctx := open(), t.Context()
 	want := Append(t, must(s.Journal(ctx, "r1"))(t), 90)
 	n := moves(t, s)

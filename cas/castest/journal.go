@@ -34,7 +34,7 @@ func Append(t *testing.T, j *cas.Journal, n int) []protocol.Entry {
 }
 
 // Events reads a journal to its end.
-func Events(ctx context.Context, s *cas.Store, run protocol.RunID, from protocol.Seq) ([]protocol.Entry, error) {
+func Events(ctx context.Context, s protocol.Source, run protocol.RunID, from protocol.Seq) ([]protocol.Entry, error) {
 	var out []protocol.Entry
 	for e, err := range s.After(ctx, run, from) {
 		if err != nil {
@@ -46,7 +46,7 @@ func Events(ctx context.Context, s *cas.Store, run protocol.RunID, from protocol
 }
 
 // Has reports whether a block is stored and undamaged.
-func Has(ctx context.Context, s *cas.Store, l protocol.Link) (bool, error) {
+func Has(ctx context.Context, s protocol.Blocks, l protocol.Link) (bool, error) {
 	_, err := s.Block(ctx, l)
 	if errors.Is(err, protocol.ErrNotFound) {
 		return false, nil
@@ -54,13 +54,7 @@ func Has(ctx context.Context, s *cas.Store, l protocol.Link) (bool, error) {
 	return err == nil, err
 }
 
-// moves counts the moves of all heads in the reflog.
-func moves(t *testing.T, s *cas.Store) int64 {
-	t.Helper()
-	return must(cas.Verify(t.Context(), s, cas.VerifyOptions{}))(t).Checked.Moves
-}
-
-func journal(t *testing.T, open func() *cas.Store) {
+func journal(t *testing.T, open func() Store) {
 	s, ctx := open(), t.Context()
 	j := must(s.Journal(ctx, "r1"))(t)
 	want := Append(t, j, 700)
@@ -82,7 +76,7 @@ func journal(t *testing.T, open func() *cas.Store) {
 	}
 }
 
-func longTexts(t *testing.T, open func() *cas.Store) {
+func longTexts(t *testing.T, open func() Store) {
 	s, ctx := open(), t.Context()
 	j := must(s.Journal(ctx, "r1"))(t)
 	for _, n := range []int{0, 1, protocol.InlineMax, protocol.InlineMax + 1, 100 << 10, protocol.ChunkSize + 5} {
@@ -106,7 +100,7 @@ func longTexts(t *testing.T, open func() *cas.Store) {
 	}
 }
 
-func catchup(t *testing.T, open func() *cas.Store) {
+func catchup(t *testing.T, open func() Store) {
 	s, ctx := open(), t.Context()
 	a, b := must(s.Journal(ctx, "r1"))(t), must(s.Journal(ctx, "r1"))(t)
 	Append(t, a, 5)
@@ -126,7 +120,7 @@ func catchup(t *testing.T, open func() *cas.Store) {
 	}
 }
 
-func staged(t *testing.T, open func() *cas.Store) {
+func staged(t *testing.T, open func() Store, moves func(*testing.T, Store) int64) {
 	s, ctx := open(), t.Context()
 	a, b := must(s.Journal(ctx, "r1"))(t), must(s.Journal(ctx, "r1"))(t)
 	stage := func(j *cas.Journal, n int) *cas.Staged {
@@ -169,7 +163,7 @@ func staged(t *testing.T, open func() *cas.Store) {
 	}
 }
 
-func fork(t *testing.T, open func() *cas.Store) {
+func fork(t *testing.T, open func() Store) {
 	s, ctx := open(), t.Context()
 	j := must(s.Journal(ctx, "r1"))(t)
 	base := Append(t, j, 100)
@@ -197,7 +191,7 @@ func fork(t *testing.T, open func() *cas.Store) {
 	}
 }
 
-func forkOfFork(t *testing.T, open func() *cas.Store) {
+func forkOfFork(t *testing.T, open func() Store) {
 	s, ctx := open(), t.Context()
 	j := must(s.Journal(ctx, "r0"))(t)
 	events := Append(t, j, 90)
@@ -212,7 +206,7 @@ func forkOfFork(t *testing.T, open func() *cas.Store) {
 	}
 }
 
-func cursors(t *testing.T, open func() *cas.Store) {
+func cursors(t *testing.T, open func() Store) {
 	s, ctx := open(), t.Context()
 	Append(t, must(s.Journal(ctx, "r1"))(t), 4)
 	for _, c := range []struct {
