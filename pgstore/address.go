@@ -1,0 +1,117 @@
+package pgstore
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/url"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"wf/protocol"
+)
+
+// address is where a database is, without what is secret of it.
+type address struct {
+	shown string // user, host, port and name of the database alone
+	cfg   *pgconn.Config
+}
+
+// secretKeys are the parameters of an address that hold a secret.
+var secretKeys = []string{"password", "sslpassword"}
+
+// hidden is shown of what is no address.
+const hidden = "postgres://…"
+
+// Redact gives the address of a database as it may be shown: without a password and without parameters.
+func Redact(dsn string) string {
+	u, err := url.Parse(dsn)
+	if err != nil || u.Scheme != "postgres" && u.Scheme != "postgresql" || u.Opaque != "" {
+		return hidden
+	}
+	out := url.URL{Scheme: "postgres", Host: u.Host, Path: u.Path}
+	if name := u.User.Username(); name != "" {
+		out.User = url.User(name)
+	}
+	return out.String()
+}
+
+// parse reads the address of a database: postgres://USER@HOST:PORT/NAME?…. The password is looked for in the file of PGPASSFILE and in a service
+// file; in the address itself it is refused, as others see the arguments of a process and the config of a
+// project. Beyond this machine the address says sslmode=verify-full.
+func parse(dsn string) (*address, error) {
+	a := &address{shown: Redact(dsn)}
+	refuse := func(hint, format string, args ...any) error {
+		return protocol.ErrStore.With(hint, "%s: "+format, append([]any{a.shown}, args...)...)
+	}
+	u, err := url.Parse(dsn)
+	if err != nil || a.shown == hidden {
+		return nil, refuse("it has the form postgres://USER@HOST:PORT/NAME", "it is no address of a database")
+	}
+	_, secret := u.User.Password()
+	for key := range u.Query() {
+		secret = secret || slices.Contains(secretKeys, strings.ToLower(key))
+	}
+	if secret {
+		return nil, refuse("put it into the file that PGPASSFILE names, with mode 0600, or into a service file", "the address holds a password")
+	}
+	if a.cfg, err = pgconn.ParseConfig(dsn); err != nil {
+		// The error of pgconn repeats the address; it holds no password, but maybe other words of the user.
+		return nil, refuse("docs of libpq list the parameters", "a parameter of the address, or of the environment (PGSSLMODE, PGSERVICE …), is not understood")
+	}
+	hosts := []*pgconn.FallbackConfig{{Host: a.cfg.Host, Port: a.cfg.Port, TLSConfig: a.cfg.TLSConfig}}
+	for _, h := range append(hosts, a.cfg.Fallbacks...) {
+		verified := h.TLSConfig != nil && !h.TLSConfig.InsecureSkipVerify
+		if !verified && !local(h.Host) {
+			return nil, refuse("add sslmode=verify-full, and sslrootcert where the certificate is of an own authority", "%s is beyond this machine, and its certificate would not be verified", h.Host)
+		}
+	}
+	if a.cfg.ConnectTimeout == 0 {
+		a.cfg.ConnectTimeout = 10 * time.Second
+	}
+	return a, nil
+}
+
+// local reports whether a host is this machine: a directory of a socket, or a loopback address.
+func local(host string) bool {
+	if strings.HasPrefix(host, "/") || strings.HasPrefix(host, "@") || host == "localhost" {
+		return true
+	}
+	ip := net.ParseIP(host)
+	return ip != nil && ip.IsLoopback()
+}
+
+// errNoCancel keeps pgconn from a cancel request when a socket breaks: a cancelled wait for the standby lets the
+// commit succeed with a warning, which nobody would read.
+var errNoCancel = fmt.Errorf("no cancel request is sent")
+
+// A dead peer is noticed after 25 s: a COMMIT has no deadline.
+var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 10 * time.Second, Interval: 5 * time.Second, Count: 3}
+
+// connect opens a connection, whatever the database behind it holds.
+func (a *address) connect(ctx context.Context, writes bool) (*conn, error) {
+	c, open := new(conn), new(atomic.Bool)
+	cfg := a.cfg.Copy()
+	dialer := net.Dialer{KeepAliveConfig: keepAlive}
+	cfg.DialFunc = func(ctx context.Context, network, to string) (net.Conn, error) {
+		if open.Load() {
+			return nil, errNoCancel
+		}
+		return dialer.DialContext(ctx, network, to)
+	}
+	cfg.OnNotice = func(_ *pgconn.PgConn, n *pgconn.Notice) { c.notice = n }
+	if writes {
+		cfg.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
+	}
+	pg, err := pgconn.ConnectConfig(ctx, cfg)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", a.shown, classify(ctx, err))
+	}
+	open.Store(true)
+	c.pg = pg
+	return c, nil
+}

@@ -1,0 +1,260 @@
+package pgstore
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"wf/cas"
+	"wf/protocol"
+)
+
+// What a row of a batch does to a head.
+const (
+	moves  = iota // from old to new
+	buries        // from old to none, for good
+	drops         // to none, from wherever
+	shares        // nothing: it must be there, as a fork reads its events
+	guards        // nothing: it has the token of the claim
+)
+
+// row is what a batch asks of a head.
+type row struct {
+	kind     int32
+	name     string
+	old, new []byte // nil: none
+	seq      int64  // of new; 0 for a head that is no journal
+	ts       int64
+	note     string
+	base     string // of a fork: the head that it shares events with, up to shared
+	shared   int64
+	events   []byte // digests of the events of the move but the last
+}
+
+// writes reports whether a row changes its head.
+func (x row) writes() bool { return x.kind < shares }
+
+// request is a batch, made ready by its caller.
+type request struct {
+	blocks  []block
+	rows    []row
+	derived []value
+	fence   cas.Fence
+	names   []string // of all rows, and of the root of the fence
+	size    int      // bytes of blocks
+
+	done chan error
+	held chan struct{} // closed when its outcome may take long: the database is lost
+
+	mu   sync.Mutex
+	sent bool // it may be stored
+	left bool // its caller is gone, and it was not sent
+	slow bool // held is closed
+}
+
+type block struct{ cid, data []byte }
+
+type value struct {
+	key  string
+	data []byte // nil removes it
+	run  string // the head of the run that it belongs to, or ""
+}
+
+// blocksOf checks blocks and compresses them.
+func blocksOf(all []cas.Block) ([]block, error) {
+	out := make([]block, 0, len(all))
+	seen := make(map[protocol.Link]bool, len(all))
+	for _, b := range all {
+		if seen[b.Link] {
+			continue
+		}
+		seen[b.Link] = true
+		if err := cas.Check(b.Link, b.Data); err != nil {
+			return nil, fmt.Errorf("commit: %w", err)
+		}
+		if len(b.Data) > cas.BlockMax {
+			return nil, fmt.Errorf("commit: block %s has %d bytes, a block has at most %d: %w", b.Link, len(b.Data), cas.BlockMax, protocol.ErrInvalidBlock)
+		}
+		out = append(out, block{b.Link.Bytes(), cas.PackBlock(b)})
+	}
+	return out, nil
+}
+
+// linkBytes is a link as it is stored; nil for none.
+func linkBytes(l protocol.Link) []byte {
+	if !l.Defined() {
+		return nil
+	}
+	return l.Bytes()
+}
+
+// requestOf is the request of a batch with these blocks.
+func (s *Store) requestOf(b cas.Batch, blocks []block) (*request, error) {
+	r := &request{blocks: blocks, fence: b.Fence, done: make(chan error, 1), held: make(chan struct{})}
+	for _, m := range b.Moves {
+		x := row{kind: moves, name: m.Name, old: linkBytes(m.Old), new: linkBytes(m.New), ts: m.TS, note: m.Note}
+		if x.ts == 0 {
+			x.ts = s.now()
+		}
+		if n := len(m.Events); n > 0 {
+			x.seq = int64(m.Events[n-1].Seq)
+			for _, e := range m.Events[:n-1] {
+				x.events = append(x.events, e.CID.Bytes()[4:]...) // behind what all CIDs of events begin with
+			}
+			if m.Base != "" {
+				x.base, x.shared = protocol.RunHead(m.Base), int64(m.Events[0].Seq-1)
+			}
+		}
+		r.rows = append(r.rows, x)
+		if m.Base != "" {
+			r.rows = append(r.rows, row{kind: shares, name: protocol.RunHead(m.Base)})
+		}
+	}
+	for _, d := range b.Deletes {
+		t := d.Tombstone()
+		r.rows = append(r.rows,
+			row{kind: buries, name: protocol.RunHead(d.Run()), old: linkBytes(d.Head()), ts: d.TS()},
+			row{kind: drops, name: protocol.FilesHead(d.Run()), ts: d.TS()},
+			row{kind: moves, name: protocol.DeletedHead(d.Run()), new: t.Link.Bytes(), ts: d.TS()})
+		r.derived = append(r.derived, value{key: cas.StateKey(d.Run())})
+	}
+	for _, d := range b.Derived {
+		v := value{key: d.Key}
+		if d.Data != nil {
+			v.data = d.Stored(s.o.Seal)
+		}
+		if run, ok := cas.StateOf(d.Key); ok {
+			v.run = protocol.RunHead(run)
+		}
+		r.derived = append(r.derived, v)
+	}
+	slices.SortStableFunc(r.derived, func(a, b value) int { return bytes.Compare([]byte(a.key), []byte(b.key)) })
+	if r.fence != (cas.Fence{}) {
+		r.rows = append(r.rows, row{kind: guards, name: protocol.RunHead(r.fence.Root)})
+	}
+	for _, x := range r.rows {
+		r.names = append(r.names, x.name)
+	}
+	slices.Sort(r.names)
+	r.names = slices.Compact(r.names)
+	for _, x := range blocks {
+		r.size += len(x.data)
+	}
+	return r, r.check()
+}
+
+// check refuses what would have the whole group refused.
+func (r *request) check() error {
+	moved := map[string]bool{}
+	for _, x := range r.rows {
+		switch {
+		case !storable(x.name) || !storable(x.note):
+			return fmt.Errorf("commit to %q: a name or note that is no text: %w", x.name, protocol.ErrUsage)
+		case x.writes() && moved[x.name]:
+			return fmt.Errorf("commit to %s: the batch moves it twice: %w", x.name, protocol.ErrUsage)
+		case x.kind == moves && x.new == nil:
+			return fmt.Errorf("commit to %s: to nowhere: %w", x.name, protocol.ErrUsage)
+		}
+		moved[x.name] = moved[x.name] || x.writes()
+	}
+	for i, v := range r.derived {
+		if !storable(v.key) {
+			return fmt.Errorf("derived value %q: its key is no text: %w", v.key, protocol.ErrUsage)
+		}
+		if i > 0 && r.derived[i-1].key == v.key {
+			return fmt.Errorf("derived value %s: the batch writes it twice: %w", v.key, protocol.ErrUsage)
+		}
+	}
+	return nil
+}
+
+func (s *Store) now() int64 {
+	if s.o.Now != nil {
+		return s.o.Now()
+	}
+	return time.Now().UnixMicro()
+}
+
+// Ready checks and compresses the blocks of a batch; see cas.Backing.
+func (s *Store) Ready(blocks []cas.Block) (commit func(context.Context, cas.Batch) error, err error) {
+	ready, err := blocksOf(blocks)
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context, b cas.Batch) error { return s.commit(ctx, b, ready) }, nil
+}
+
+// Commit writes a batch in one transaction, together with those of other goroutines; see the package, and engine.Ledger for its errors. When ctx
+// ends before the batch was sent, nothing is stored and its cause is returned. While the database is lost, one that was sent
+// returns an error wrapping protocol.ErrUnreachable when ctx ends.
+func (s *Store) Commit(ctx context.Context, b cas.Batch) error {
+	for _, d := range b.Deletes {
+		b.Blocks = append(b.Blocks[:len(b.Blocks):len(b.Blocks)], d.Tombstone())
+	}
+	ready, err := blocksOf(b.Blocks)
+	if err != nil {
+		return err
+	}
+	return s.commit(ctx, b, ready)
+}
+
+func (s *Store) commit(ctx context.Context, b cas.Batch, blocks []block) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	r, err := s.requestOf(b, blocks)
+	if err != nil {
+		return err
+	}
+	if !s.queue.add(r, s.drain) {
+		return fmt.Errorf("%s: %w", s.a.shown, errClosed)
+	}
+	select {
+	case err := <-r.done:
+		return err
+	case <-ctx.Done():
+	}
+	if r.leave() {
+		return context.Cause(ctx)
+	}
+	select {
+	case err := <-r.done:
+		return err
+	case <-r.held:
+	}
+	select {
+	case err := <-r.done: // it was settled at the same moment
+		return err
+	default:
+		return fmt.Errorf("whether it was stored is not known (%w): %w", context.Cause(ctx), protocol.ErrUnreachable)
+	}
+}
+
+// leave has a batch that was not sent withdrawn; false where it was.
+func (r *request) leave() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.left = !r.sent
+	return r.left
+}
+
+// send reports whether a batch is still wanted, and that it is sent from now on.
+func (r *request) send() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.sent = !r.left
+	return r.sent
+}
+
+// hold tells the caller that the outcome may take long.
+func (r *request) hold() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.slow {
+		r.slow = true
+		close(r.held)
+	}
+}

@@ -1,0 +1,342 @@
+package pgstore
+
+import (
+	"context"
+	"crypto/rand"
+	_ "embed"
+	"errors"
+	"fmt"
+	mathrand "math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"wf/cas"
+	"wf/protocol"
+)
+
+// A group is one transaction, of which every statement is sent before the first answer:
+//
+//	makeHeads  rows for names that have none, so that each head can be locked
+//	lockHeads  in the order of names; what they hold comes back
+//	commit     each batch is compared on its own, and all of it is written, or nothing
+//	touch      where the outcome of an earlier try is unclear: see settle
+//
+// Locks in another order would deadlock: two groups, each with a row that the other one waits for.
+const (
+	makeHeads = `insert into wf.heads(name) select n from unnest($1::text[]) n order by n on conflict do nothing`
+	lockHeads = `select name, cid, gone, token from wf.heads where name = any($1::text[]) order by name for no key update`
+	touch     = `update wf.heads set n = n where name = any($1::text[])`
+	storeSome = `insert into wf.blocks(cid, data, used)
+	select distinct on (cid) cid, data, (extract(epoch from statement_timestamp()) / 86400)::int from unnest($1::bytea[], $2::bytea[]) t(cid, data) order by cid
+	on conflict (cid) do update set used = excluded.used where blocks.used < excluded.used - 1`
+)
+
+//go:embed commit.sql
+var commitGroup string
+
+// Blocks of a batch that has more than groupSize of them go ahead of it, in transactions of at most aheadSize bytes or one block.
+// The heads move last, so nothing leads to them before.
+const aheadSize = 8 << 20
+
+// drain is the committer: one transaction for all that wait, until none does.
+func (s *Store) drain() {
+	for {
+		group := s.queue.take()
+		if group == nil {
+			return
+		}
+		s.writeGroup(group, false)
+		s.follows.signal()
+	}
+}
+
+// Between tries to reach a lost database.
+const (
+	pauseFirst = 20 * time.Millisecond
+	pauseMost  = time.Second
+)
+
+// writeGroup writes a group and answers its callers. It tries again for as long as that may help: the same bytes are sent, and
+// unclear is that an earlier try may have been committed.
+func (s *Store) writeGroup(group []*request, unclear bool) {
+	pause, tries := pauseFirst, 0
+	for {
+		if group = slices.DeleteFunc(group, func(r *request) bool { return !r.send() }); len(group) == 0 {
+			return
+		}
+		maybe, err := s.try(group, unclear)
+		unclear = unclear || maybe
+		refused, isRefusal := errors.AsType[*pgconn.PgError](err)
+		switch {
+		case err == nil:
+			return
+		case isRefusal && (refused.Code == "40P01" || refused.Code == "40001"):
+			if tries++; tries < 3 {
+				continue
+			}
+			if len(group) == 1 {
+				break // later, it waits for others
+			}
+			fallthrough
+		case !maybe && !errors.Is(classify(context.Background(), err), protocol.ErrUnreachable) && len(group) > 1:
+			for _, r := range group {
+				s.writeGroup([]*request{r}, unclear)
+			}
+			return
+		case !maybe && !errors.Is(classify(context.Background(), err), protocol.ErrUnreachable):
+			s.fail(group, unclear, err)
+			return
+		}
+		s.dropWriter()
+		for _, r := range group {
+			r.hold()
+			if !unclear {
+				r.unsend()
+			}
+		}
+		select {
+		case <-time.After(pause/2 + mathrand.N(pause)):
+		case <-s.life.Done():
+			s.fail(group, unclear, errClosed)
+			return
+		}
+		pause = min(2*pause, pauseMost)
+	}
+}
+
+// fail answers all of a group with an error.
+func (s *Store) fail(group []*request, unclear bool, err error) {
+	err = classify(context.Background(), err)
+	if unclear {
+		err = fmt.Errorf("whether it was stored is not known: %w: %w", protocol.ErrUnreachable, err)
+	}
+	for _, r := range group {
+		r.done <- fmt.Errorf("commit to %s: %w", s.a.shown, err)
+	}
+}
+
+// unsend is that nothing of a batch can be stored: its caller may leave.
+func (r *request) unsend() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.sent = false
+}
+
+func (s *Store) dropWriter() {
+	if s.write != nil {
+		s.write.close()
+		s.write = nil
+	}
+}
+
+// try sends a group once, and answers its callers where it is known what became of it. maybe is that it is not.
+func (s *Store) try(group []*request, unclear bool) (maybe bool, err error) {
+	if s.write == nil || s.write.pg.IsClosed() {
+		s.dropWriter()
+		if s.write, err = s.connect(s.life, true); err != nil {
+			s.write = nil
+			return false, err
+		}
+	}
+	for _, r := range group {
+		if r.size > groupSize {
+			if err := s.ahead(r); err != nil {
+				return false, err // blocks alone: stored once more they do no harm
+			}
+		}
+	}
+	names := namesOf(group)
+	all := []statement{{makeHeads, []param{names}}, {lockHeads, []param{names}}, {commitGroup, s.params(group, unclear)}}
+	if unclear {
+		// A batch that turns out to be stored may be so on the primary alone, where its COMMIT was cut off while it waited for
+		// the standby. This write to the same rows is behind it, and is acknowledged by both.
+		all = append(all, statement{touch, []param{names}})
+	}
+	out, maybe, err := s.write.transact(all...)
+	if err != nil {
+		return maybe, err
+	}
+	stored := make([]bool, len(group))
+	for _, r := range out[2] {
+		if i := readLong(r[0]); i >= 0 && int(i) < len(stored) {
+			stored[i] = true
+		}
+	}
+	heads := map[string]lockedHead{}
+	for _, r := range out[1] {
+		heads[string(r[0])] = lockedHead{cid: r[1], gone: len(r[2]) == 1 && r[2][0] == 1, token: r[3]}
+	}
+	for i, r := range group {
+		if stored[i] {
+			r.done <- nil
+		} else {
+			r.done <- s.why(r, heads)
+		}
+	}
+	return false, nil
+}
+
+// ahead stores the blocks of a large batch, those that are left of it.
+func (s *Store) ahead(r *request) error {
+	for len(r.blocks) > 0 {
+		n, size := 0, 0
+		for n < len(r.blocks) && (n == 0 || size+len(r.blocks[n].data) <= aheadSize) {
+			size += len(r.blocks[n].data)
+			n++
+		}
+		cids, datas := make([][]byte, n), make([][]byte, n)
+		for i, b := range r.blocks[:n] {
+			cids[i], datas[i] = b.cid, b.data
+		}
+		if _, maybe, err := s.write.transact(statement{storeSome, []param{byteas(cids), byteas(datas)}}); err != nil {
+			if maybe {
+				err = fmt.Errorf("%w: %w", protocol.ErrUnreachable, err)
+			}
+			return err
+		}
+		r.blocks, r.size = r.blocks[n:], r.size-size
+	}
+	return nil
+}
+
+// lockedHead is a head as a group found it.
+type lockedHead struct {
+	cid   []byte
+	gone  bool
+	token []byte
+}
+
+// why says why a batch was refused, by the heads that refused it.
+func (s *Store) why(r *request, heads map[string]lockedHead) error {
+	if r.fence != (cas.Fence{}) {
+		if h := heads[protocol.RunHead(r.fence.Root)]; string(h.token) != string(r.fence.Token[:]) {
+			return fmt.Errorf("commit under the claim of run %s: %w", r.fence.Root, protocol.ErrFenced)
+		}
+	}
+	for _, x := range r.rows {
+		h := heads[x.name]
+		switch {
+		case x.kind == drops, x.kind == guards:
+		case h.gone, h.cid == nil && (x.kind == shares || x.kind == buries):
+			return s.absent(context.Background(), protocol.RunOf(x.name))
+		case x.kind != shares && string(h.cid) != string(x.old):
+			return fmt.Errorf("commit to %s: its head is %s, not %s: %w", x.name, shown(h.cid), shown(x.old), protocol.ErrHeadMoved)
+		}
+	}
+	return fmt.Errorf("commit: it was overtaken: %w", protocol.ErrHeadMoved)
+}
+
+func shown(cid []byte) string {
+	if cid == nil {
+		return "none"
+	}
+	l, err := protocol.CastLink(cid)
+	if err != nil {
+		return fmt.Sprintf("%x", cid)
+	}
+	return l.String()
+}
+
+// namesOf are the heads of a group and the roots of its claims, sorted.
+func namesOf(group []*request) param {
+	var all []string
+	for _, r := range group {
+		all = append(all, r.names...)
+	}
+	slices.Sort(all)
+	return texts(slices.Compact(all))
+}
+
+// params are those of commit.sql.
+func (s *Store) params(group []*request, unclear bool) []param {
+	type of[T any] struct {
+		b int32
+		x T
+	}
+	var rows []of[row]
+	var free []int32 // batches that move nothing
+	var blocks []of[block]
+	var values []of[value]
+	for i, r := range group {
+		b := int32(i)
+		if len(r.rows) == 0 {
+			free = append(free, b)
+		}
+		for _, x := range r.rows {
+			rows = append(rows, of[row]{b, x})
+		}
+		for _, x := range r.blocks {
+			blocks = append(blocks, of[block]{b, x})
+		}
+		for _, x := range r.derived {
+			values = append(values, of[value]{b, x})
+		}
+	}
+	n := len(rows)
+	bytesOf := func(at func(row) []byte) param {
+		return array(oidBytes, oidBytea, n, func(i int) []byte { return at(rows[i].x) })
+	}
+	longOf := func(at func(row) int64) param {
+		return longs(n, func(i int) (int64, bool) { return at(rows[i].x), false })
+	}
+	orNull := func(s string) []byte {
+		if s == "" {
+			return nil
+		}
+		return []byte(s)
+	}
+	textOf := func(at func(row) []byte) param {
+		return array(oidTexts, oidText, n, func(i int) []byte { return at(rows[i].x) })
+	}
+	fence := func(i int) cas.Fence { return group[rows[i].b].fence }
+	return []param{
+		ints(n, func(i int) int32 { return rows[i].b }),
+		ints(n, func(i int) int32 { return rows[i].x.kind }),
+		textOf(func(x row) []byte { return append([]byte{}, x.name...) }),
+		bytesOf(func(x row) []byte { return x.old }),
+		bytesOf(func(x row) []byte { return x.new }),
+		longOf(func(x row) int64 { return x.seq }),
+		longOf(func(x row) int64 { return x.ts }),
+		textOf(func(x row) []byte { return append([]byte{}, x.note...) }),
+		textOf(func(x row) []byte { return orNull(x.base) }),
+		longs(n, func(i int) (int64, bool) { return rows[i].x.shared, rows[i].x.base == "" }),
+		bytesOf(func(x row) []byte { return append([]byte{}, x.events...) }),
+		array(oidTexts, oidText, n, func(i int) []byte {
+			if f := fence(i); f != (cas.Fence{}) {
+				return []byte(protocol.RunHead(f.Root))
+			}
+			return nil
+		}),
+		array(oidBytes, oidBytea, n, func(i int) []byte {
+			if f := fence(i); f != (cas.Fence{}) {
+				return f.Token[:]
+			}
+			return nil
+		}),
+		boolean(unclear),
+		ints(len(free), func(i int) int32 { return free[i] }),
+		ints(len(blocks), func(i int) int32 { return blocks[i].b }),
+		array(oidBytes, oidBytea, len(blocks), func(i int) []byte { return blocks[i].x.cid }),
+		array(oidBytes, oidBytea, len(blocks), func(i int) []byte { return blocks[i].x.data }),
+		ints(len(values), func(i int) int32 { return values[i].b }),
+		array(oidTexts, oidText, len(values), func(i int) []byte { return append([]byte{}, values[i].x.key...) }),
+		array(oidBytes, oidBytea, len(values), func(i int) []byte { return values[i].x.data }),
+		array(oidTexts, oidText, len(values), func(i int) []byte { return orNull(values[i].x.run) }),
+		bytea(s.by),
+	}
+}
+
+// Fence takes the tree of runs under root for this process: batches under an earlier fence of it are refused with
+// protocol.ErrFenced from now on. An error leaves open whether it did.
+func (s *Store) Fence(ctx context.Context, root protocol.RunID) (cas.Fence, error) {
+	f := cas.Fence{Root: root}
+	_, _ = rand.Read(f.Token[:]) // it never fails
+	_, err := s.query(ctx, `insert into wf.heads(name, token) values ($1, $2) on conflict (name) do update set token = excluded.token`,
+		text(protocol.RunHead(root)), bytea(f.Token[:]))
+	if err != nil {
+		return cas.Fence{}, fmt.Errorf("claim run %s: %w", root, err)
+	}
+	return f, nil
+}

@@ -1,0 +1,43 @@
+with m as (
+	select * from unnest($1::int[], $2::int[], $3::text[], $4::bytea[], $5::bytea[], $6::bigint[], $7::bigint[], $8::text[], $9::text[], $10::bigint[], $11::bytea[], $12::text[], $13::bytea[])
+		as t(b, kind, name, old, new, seq, ts, note, base, shared, events, root, token)),
+was as (
+	select m.b from m left join wf.reflog l on l.name = m.name and l.seq = m.seq and l.new = m.new and l.old is not distinct from m.old and l.ts = m.ts
+	where $14 and m.kind = 0 group by m.b having bool_and(l.name is not null)),
+ok as materialized (
+	select m.b from m join wf.heads h using (name) left join wf.heads r on r.name = m.root
+	where m.b not in (select b from was)
+	group by m.b having bool_and(
+		case m.kind when 0 then h.cid is not distinct from m.old and not h.gone
+			when 1 then h.cid = m.old
+			when 3 then h.cid is not null
+			else true end
+		and (m.token is null or r.token is not distinct from m.token))
+	union all select b from unnest($15::int[]) b),
+u as (
+	update wf.heads h set cid = m.new, seq = m.seq, ts = m.ts, n = h.n + 1, gone = h.gone or m.kind = 1,
+		base = coalesce(m.base, h.base), shared = coalesce(m.shared, h.shared)
+	from m join ok using (b) where h.name = m.name and m.kind < 3
+	returning h.name, m.kind, m.seq, h.n, m.old, m.new, m.events, m.ts, m.note),
+l as (
+	insert into wf.reflog(name, seq, n, old, new, events, ts, note)
+	select name, seq, n, old, new, events, ts, note from u where kind = 0),
+k as (
+	insert into wf.blocks(cid, data, used)
+	select distinct on (t.cid) t.cid, t.data, (extract(epoch from statement_timestamp()) / 86400)::int
+	from unnest($16::int[], $17::bytea[], $18::bytea[]) t(b, cid, data) join ok using (b) order by t.cid
+	on conflict (cid) do update set used = excluded.used where blocks.used < excluded.used - 1),
+d as (
+	select distinct on (t.key) t.key, t.value
+	from unnest($19::int[], $20::text[], $21::bytea[], $22::text[]) t(b, key, value, run) join ok using (b)
+	left join wf.heads r on r.name = t.run
+	where t.value is null or r.gone is not true
+	order by t.key, t.b desc),
+dw as (
+	insert into wf.derived(key, value) select key, value from d where value is not null order by key
+	on conflict (key) do update set value = excluded.value),
+dd as (
+	delete from wf.derived x using d where x.key = d.key and d.value is null),
+c as (
+	insert into wf.changes(by, names) select $23, array_agg(name order by name) from u having count(*) > 0)
+select b::bigint, false from ok union all select b::bigint, true from was

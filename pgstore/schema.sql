@@ -1,0 +1,46 @@
+create table wf.heads (
+	name   text collate "C" primary key,
+	cid    bytea,                        -- NULL: there is no such head
+	seq    bigint  not null default 0,   -- of the newest event; 0 for a head that is no journal
+	ts     bigint  not null default 0,   -- of the last move, unix µs
+	n      bigint  not null default 0,   -- how often it moved
+	gone   boolean not null default false, -- the run was deleted
+	base   text collate "C",             -- of a fork: the head whose events it shares
+	shared bigint,                       -- up to this one
+	token  bytea                         -- of the claim on the tree of this run
+) with (fillfactor = 70);
+
+create table wf.reflog (
+	name   text collate "C" not null,
+	seq    bigint not null,
+	n      bigint not null,
+	old    bytea,
+	new    bytea  not null,
+	events bytea  not null,              -- digests of the events of the move but the last, which is new
+	ts     bigint not null,
+	note   text   not null,
+	primary key (name, seq, n)
+);
+alter table wf.reflog alter events set storage external;
+
+create table wf.blocks (
+	cid  bytea primary key,
+	data bytea not null,
+	used integer not null                -- the day since 1970 on which it was stored, or stored again
+);
+alter table wf.blocks alter data set storage external;
+
+create table wf.derived (
+	key   text collate "C" primary key,
+	value bytea not null
+);
+alter table wf.derived alter value set storage external;
+
+create table wf.changes (
+	x     xid8 not null default pg_current_xact_id(),
+	by    bytea not null,                -- the process that wrote
+	at    timestamptz not null default statement_timestamp(),
+	names text[] not null
+);
+create index on wf.changes (x);
+create index on wf.changes (at);

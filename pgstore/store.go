@@ -1,0 +1,310 @@
+package pgstore
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"wf/cas"
+	"wf/protocol"
+)
+
+// Options are how a store is opened; the zero value is right for most.
+type Options struct {
+	// Seal is the key of this user for derived values; see cas.Options.
+	Seal []byte
+	// Poll is how often commits of other processes are looked for while somebody waits for them; default 1 s.
+	Poll time.Duration
+	// Readers is how many connections read at once; default 4. Another one writes.
+	Readers int
+	// Now is the clock, unix µs, for moves that carry no time; default the system's.
+	Now func() int64
+}
+
+// Store keeps blocks, heads and journals in a database. It may be used by many goroutines at once, and by many
+// processes. Close it after use.
+type Store struct {
+	a    *address
+	o    Options
+	uuid string
+	by   []byte // names this process in changes
+
+	turns chan struct{} // one for each connection that may read at once
+	mu    sync.Mutex
+	idle  []*conn
+
+	queue   queue
+	write   *conn           // of the committer alone
+	life    context.Context // until Close
+	end     context.CancelCauseFunc
+	follows follower
+}
+
+var (
+	_ protocol.Feed     = (*Store)(nil)
+	_ cas.Backing       = (*Store)(nil)
+	_ cas.DerivedReader = (*Store)(nil)
+)
+
+var errClosed = errors.New("the store is closed")
+
+// Open opens the store in a database, which Init has made. Errors wrap protocol.ErrStore where there is none, or where its
+// settings are not safe, ErrNewerStore, and ErrUnreachable.
+func Open(ctx context.Context, dsn string, o Options) (*Store, error) {
+	a, err := parse(dsn)
+	if err != nil {
+		return nil, err
+	}
+	if o.Readers <= 0 {
+		o.Readers = 4
+	}
+	if o.Poll <= 0 {
+		o.Poll = time.Second
+	}
+	s := &Store{a: a, o: o, by: make([]byte, 8), turns: make(chan struct{}, o.Readers)}
+	s.life, s.end = context.WithCancelCause(context.Background())
+	_, _ = rand.Read(s.by) // it never fails
+	s.follows.ch, s.follows.turn = make(chan struct{}), make(chan struct{}, 1)
+	c, err := s.connect(ctx, true)
+	if err != nil {
+		return nil, err
+	}
+	s.write = c
+	return s, nil
+}
+
+// connect opens a connection and looks at the store behind it: another one may answer at the same address now.
+func (s *Store) connect(ctx context.Context, writes bool) (*conn, error) {
+	c, err := s.a.connect(ctx, writes)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.known(ctx, c, writes); err != nil {
+		c.close()
+		return nil, fmt.Errorf("%s: %w", s.a.shown, classify(ctx, err))
+	}
+	return c, nil
+}
+
+func (s *Store) known(ctx context.Context, c *conn, writes bool) error {
+	if writes {
+		_, found, err := settings(ctx, c)
+		if err != nil {
+			return err
+		}
+		for _, f := range found {
+			if f.Fatal {
+				return protocol.ErrStore.With("wf store check lists all settings", "%s", f)
+			}
+		}
+	}
+	m, there, err := metaOf(ctx, c, readMeta)
+	switch {
+	case err != nil:
+		return err
+	case !there:
+		return errNoStore
+	case s.uuid != "" && m.UUID != s.uuid:
+		return protocol.ErrStore.With("name the right one with --store", "the store %s is there now, not %s", m.UUID, s.uuid)
+	}
+	if err := m.usable(); err != nil {
+		return err
+	}
+	if s.uuid == "" {
+		s.uuid = m.UUID // by Open, before others know the store
+	}
+	return nil
+}
+
+// Close ends the use of the store. Batches that wait for a database that does not answer fail.
+func (s *Store) Close() error {
+	if !s.queue.close() {
+		return nil
+	}
+	s.end(errClosed)
+	s.queue.idle.Wait()
+	if s.write != nil {
+		s.write.close()
+	}
+	for range cap(s.turns) {
+		s.turns <- struct{}{} // what is read ends first
+	}
+	for _, c := range s.idle {
+		c.close()
+	}
+	return nil
+}
+
+// Dir names the store: it has no directory.
+func (s *Store) Dir() string { return "postgres:" + s.uuid }
+
+// query reads by one statement. A connection that the server ended meanwhile is replaced once.
+func (s *Store) query(ctx context.Context, sql string, params ...param) (rows, error) {
+	select {
+	case <-s.life.Done():
+		return nil, fmt.Errorf("%s: %w", s.a.shown, errClosed)
+	default:
+	}
+	select {
+	case s.turns <- struct{}{}:
+	case <-s.life.Done():
+		return nil, fmt.Errorf("%s: %w", s.a.shown, errClosed)
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	defer func() { <-s.turns }()
+	for {
+		c, used := s.pick()
+		if !used {
+			var err error
+			if c, err = s.connect(ctx, false); err != nil {
+				return nil, err
+			}
+		}
+		got, err := c.query(ctx, sql, params...)
+		if c.pg.IsClosed() {
+			c.close()
+			if used && ctx.Err() == nil {
+				continue
+			}
+		} else {
+			s.mu.Lock()
+			s.idle = append(s.idle, c)
+			s.mu.Unlock()
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", s.a.shown, classify(ctx, err))
+		}
+		return got, nil
+	}
+}
+
+// pick takes a connection that is not in use; false where there is none.
+func (s *Store) pick() (*conn, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if n := len(s.idle); n > 0 {
+		c := s.idle[n-1]
+		s.idle = s.idle[:n-1]
+		return c, true
+	}
+	return nil, false
+}
+
+// Block gives a block, with its hash checked; see protocol.Blocks.
+func (s *Store) Block(ctx context.Context, l protocol.Link) ([]byte, error) {
+	got, err := s.query(ctx, `select data from wf.blocks where cid = $1`, bytea(l.Bytes()))
+	if err == nil && len(got) == 0 {
+		err = protocol.ErrNotFound
+	}
+	var data []byte
+	if err == nil {
+		data, err = cas.UnpackBlock(l, got[0][0])
+	}
+	if err != nil {
+		return nil, fmt.Errorf("block %s: %w", l, err)
+	}
+	return data, nil
+}
+
+// Head reads a head; one that does not exist is the zero Head and no error.
+func (s *Store) Head(ctx context.Context, name string) (h cas.Head, err error) {
+	got, err := s.query(ctx, `select name, cid, seq, ts from wf.heads where name = $1 and cid is not null`, text(name))
+	if err != nil || len(got) == 0 {
+		return h, err
+	}
+	return headOf(got[0])
+}
+
+// Heads lists the heads with names that begin with prefix, by name.
+func (s *Store) Heads(ctx context.Context, prefix string) ([]cas.Head, error) {
+	got, err := s.query(ctx, `select name, cid, seq, ts from wf.heads where name >= $1 and starts_with(name, $1) and cid is not null order by name`, text(prefix))
+	if err != nil {
+		return nil, err
+	}
+	var out []cas.Head
+	for _, r := range got {
+		h, err := headOf(r)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, h)
+	}
+	return out, nil
+}
+
+func headOf(r [][]byte) (cas.Head, error) {
+	l, err := protocol.CastLink(r[1])
+	if err != nil {
+		return cas.Head{}, fmt.Errorf("head %s: its value %x is no link: %w", r[0], r[1], protocol.ErrCorrupt)
+	}
+	return cas.Head{Name: string(r[0]), Link: l, Seq: protocol.Seq(readLong(r[2])), TS: readLong(r[3])}, nil
+}
+
+// Tip is the newest event of a run; see protocol.Feed.
+func (s *Store) Tip(ctx context.Context, run protocol.RunID) (protocol.Link, protocol.Seq, error) {
+	h, err := s.Head(ctx, protocol.RunHead(run))
+	if err == nil && !h.Link.Defined() {
+		err = s.absent(ctx, run)
+	}
+	return h.Link, h.Seq, err
+}
+
+// absent says why a run has no head.
+func (s *Store) absent(ctx context.Context, run protocol.RunID) error {
+	h, err := s.Head(ctx, protocol.DeletedHead(run))
+	if err != nil {
+		return err
+	}
+	if !h.Link.Defined() {
+		return fmt.Errorf("run %s: %w", run, protocol.ErrUnknownRun)
+	}
+	data, err := s.Block(ctx, h.Link)
+	t := new(protocol.Tombstone)
+	if err == nil {
+		err = cas.Decode(data, t)
+	}
+	if err != nil {
+		return fmt.Errorf("the tombstone of run %s: %w", run, err)
+	}
+	return t.Error()
+}
+
+// Derived reads a derived value; see cas.Store.Derived.
+func (s *Store) Derived(ctx context.Context, key string) (d cas.Derived, sealed bool, err error) {
+	got, err := s.query(ctx, `select value from wf.derived where key = $1`, text(key))
+	if err == nil && len(got) > 0 {
+		d, sealed = cas.ParseDerived(s.o.Seal, key, got[0][0])
+	}
+	return d, sealed, err
+}
+
+// Base is the run that a fork shares its first events with, and the last event that they share; "" for none.
+func (s *Store) Base(ctx context.Context, run protocol.RunID) (base protocol.RunID, shared protocol.Seq, err error) {
+	got, err := s.query(ctx, `select base, shared from wf.heads where name = $1 and cid is not null and base is not null`, text(protocol.RunHead(run)))
+	if err != nil || len(got) == 0 {
+		return "", 0, err
+	}
+	return protocol.RunOf(string(got[0][0])), protocol.Seq(readLong(got[0][1])), nil
+}
+
+// Forks are the runs that share events of a run, by id.
+func (s *Store) Forks(ctx context.Context, run protocol.RunID) (out []cas.Sharer, err error) {
+	got, err := s.query(ctx, `select name, shared from wf.heads where base = $1 and cid is not null order by name`, text(protocol.RunHead(run)))
+	for _, r := range got {
+		out = append(out, cas.Sharer{Run: protocol.RunOf(string(r[0])), Seq: protocol.Seq(readLong(r[1]))})
+	}
+	return out, err
+}
+
+// Journal opens the journal of a run; see cas.OpenJournal.
+func (s *Store) Journal(ctx context.Context, run protocol.RunID) (*cas.Journal, error) {
+	return cas.OpenJournal(ctx, s, run)
+}
+
+// storable reports whether PostgreSQL takes a text as it is.
+func storable(s string) bool { return !strings.ContainsRune(s, 0) && strings.ToValidUTF8(s, "") == s }

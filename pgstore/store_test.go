@@ -1,0 +1,239 @@
+package pgstore_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"wf/cas"
+	"wf/cas/castest"
+	"wf/pgstore"
+	"wf/pgstore/pgtest"
+	"wf/protocol"
+)
+
+var (
+	server    *pgtest.Server
+	startOnce sync.Once
+	startErr  error
+)
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if server != nil {
+		if err := server.Stop(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
+	}
+	os.Exit(code)
+}
+
+// running is the server that most tests share. Where there is no PostgreSQL a test is skipped, but not where CI=true.
+func running(t testing.TB) *pgtest.Server {
+	t.Helper()
+	startOnce.Do(func() { server, startErr = pgtest.Start() })
+	started(t, startErr)
+	return server
+}
+
+func started(t testing.TB, err error) {
+	t.Helper()
+	if errors.Is(err, pgtest.ErrMissing) && os.Getenv("CI") != "true" {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func must[T any](v T, err error) func(testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+}
+
+// fresh is the address of a new store at a server.
+func fresh(t testing.TB, s *pgtest.Server) (dsn string) {
+	t.Helper()
+	dsn = must(s.Database(t.Context()))(t)
+	must(pgstore.Init(t.Context(), dsn, pgstore.Roles{}))(t)
+	return dsn
+}
+
+// open opens a store, and closes it at the end of the test.
+func open(t testing.TB, dsn string) *pgstore.Store {
+	t.Helper()
+	s := must(pgstore.Open(t.Context(), dsn, pgstore.Options{Poll: 50 * time.Millisecond, Readers: 3}))(t)
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// ask is the number that a statement gives.
+func ask(t testing.TB, dsn, sql string) int64 {
+	t.Helper()
+	out := must(server.Ask(t.Context(), dsn, sql))(t)
+	return must(strconv.ParseInt(out[0], 10, 64))(t)
+}
+
+func TestStore(t *testing.T) {
+	srv := running(t)
+	places := map[string]string{}
+	castest.Exercise(t, func(t *testing.T, place string) *pgstore.Store {
+		if places[place] == "" {
+			places[place] = fresh(t, srv)
+		}
+		return open(t, places[place])
+	}, func(t *testing.T, s *pgstore.Store) int64 {
+		for _, dsn := range places {
+			if uuid := must(srv.Ask(t.Context(), dsn, "select uuid from wf.meta"))(t)[0]; s.Dir() == "postgres:"+uuid {
+				return ask(t, dsn, "select count(*) from wf.reflog")
+			}
+		}
+		t.Fatal("the store is of none of the databases")
+		return 0
+	})
+}
+
+// A claim that another process has taken over writes nothing more; its successor does.
+func TestFence(t *testing.T) {
+	dsn, ctx := fresh(t, running(t)), t.Context()
+	s, other := open(t, dsn), open(t, dsn)
+	draft := []cas.Draft{{Data: protocol.ResumedBy{By: "someone"}}}
+	first := must(s.Fence(ctx, "root"))(t)
+	root, child := must(s.Journal(ctx, "root"))(t), must(s.Journal(ctx, "child"))(t)
+	for _, j := range []*cas.Journal{root, child} {
+		j.Under(first) // a tree of runs is claimed by its root
+		must(j.Append(ctx, castest.Now, draft, nil))(t)
+	}
+	second := must(other.Fence(ctx, "root"))(t)
+	if first.Token == second.Token {
+		t.Fatal("two claims have one token")
+	}
+	block := cas.Raw([]byte("after the claim was lost"))
+	for _, j := range []*cas.Journal{root, child} {
+		if _, err := j.Append(ctx, castest.Now, draft, []cas.Block{block}); !errors.Is(err, protocol.ErrFenced) {
+			t.Errorf("under a claim that was taken over: %v", err)
+		}
+	}
+	if err := s.Commit(ctx, cas.Batch{Blocks: []cas.Block{block}, Fence: first}); !errors.Is(err, protocol.ErrFenced) {
+		t.Errorf("a batch that moves nothing: %v", err)
+	}
+	if ok := must(castest.Has(ctx, s, block.Link))(t); ok {
+		t.Error("a block of a fenced batch is stored")
+	}
+	j := must(other.Journal(ctx, "child"))(t)
+	j.Under(second)
+	must(j.Append(ctx, castest.Now, draft, nil))(t)
+	// An answer carries no claim: it is taken beside that of the driver.
+	must(must(s.Journal(ctx, "child"))(t).Append(ctx, castest.Now, draft, nil))(t)
+	// A fence that lost says so even where the head moved as well.
+	if _, err := child.Append(ctx, castest.Now, draft, nil); !errors.Is(err, protocol.ErrFenced) {
+		t.Errorf("late and fenced: %v", err)
+	}
+}
+
+// Blocks of a large batch go ahead of it, and its head moves with the last of them.
+func TestLargeBatches(t *testing.T) {
+	dsn, ctx := fresh(t, running(t)), t.Context()
+	s := open(t, dsn)
+	noise := func(seed uint64, n int) []byte {
+		out := make([]byte, n)
+		for i := range out {
+			seed ^= seed << 13
+			seed ^= seed >> 7
+			seed ^= seed << 17
+			out[i] = byte(seed >> 32)
+		}
+		return out
+	}
+	for i, sizes := range [][]int{{4<<20 - 100}, {4<<20 + 1}, {3 << 20, 3 << 20, 3 << 20, 3 << 20, 3 << 20}, {9 << 20, 1}} {
+		var blocks []cas.Block
+		for k, n := range sizes {
+			blocks = append(blocks, cas.Raw(noise(uint64(100*i+k+1), n)))
+		}
+		name, last := fmt.Sprint("memory/", i), blocks[len(blocks)-1].Link
+		if err := s.Commit(ctx, cas.Batch{Blocks: blocks, Moves: []cas.Move{{Name: name, New: last}}}); err != nil {
+			t.Fatalf("sizes %v: %v", sizes, err)
+		}
+		for _, b := range blocks {
+			if got := must(s.Block(ctx, b.Link))(t); string(got) != string(b.Data) {
+				t.Errorf("sizes %v: a block of %d bytes came back as %d", sizes, len(b.Data), len(got))
+			}
+		}
+		if h := must(s.Head(ctx, name))(t); h.Link != last {
+			t.Errorf("sizes %v: the head is %s", sizes, h.Link)
+		}
+	}
+}
+
+// A batch that PostgreSQL would refuse is refused before it reaches the others of its group.
+func TestNamesThatAreNoText(t *testing.T) {
+	s, ctx := open(t, fresh(t, running(t))), t.Context()
+	b := cas.Raw([]byte("b"))
+	for _, bad := range []cas.Batch{
+		{Moves: []cas.Move{{Name: "memory/\x00", New: b.Link}}},
+		{Moves: []cas.Move{{Name: "memory/\xff", New: b.Link}}},
+		{Moves: []cas.Move{{Name: "memory/a", New: b.Link, Note: "\x00"}}},
+		{Moves: []cas.Move{{Name: "memory/a", New: b.Link}, {Name: "memory/a", New: b.Link}}},
+		{Moves: []cas.Move{{Name: "memory/a"}}},
+		{Derived: []cas.Derived{{Key: "\xff", Data: []byte("d")}}},
+		{Derived: []cas.Derived{{Key: "k", Data: []byte("d")}, {Key: "k", Data: []byte("e")}}},
+	} {
+		if err := s.Commit(ctx, bad); !errors.Is(err, protocol.ErrUsage) {
+			t.Errorf("%+v: %v", bad, err)
+		}
+	}
+	if hs := must(s.Heads(ctx, ""))(t); len(hs) > 0 {
+		t.Errorf("heads: %+v", hs)
+	}
+}
+
+// What lies in the database is hashed when it is read.
+func TestDamage(t *testing.T) {
+	dsn, ctx := fresh(t, running(t)), t.Context()
+	s := open(t, dsn)
+	j := must(s.Journal(ctx, "r1"))(t)
+	events := castest.Append(t, j, 30)
+	b := cas.Raw([]byte(strings.Repeat("the payload ", 40)))
+	if err := s.Commit(ctx, cas.Batch{Blocks: []cas.Block{b}}); err != nil {
+		t.Fatal(err)
+	}
+	at := func(l protocol.Link) string { return fmt.Sprintf(`cid = '\x%x'`, l.Bytes()) }
+	do := func(sql string) {
+		t.Helper()
+		if err := server.Exec(ctx, dsn, sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	do(`update wf.blocks set data = (select data from wf.blocks where ` + at(events[3].CID) + `) where ` + at(b.Link))
+	if _, err := s.Block(ctx, b.Link); !errors.Is(err, protocol.ErrCorrupt) {
+		t.Errorf("a block with the bytes of another: %v", err)
+	}
+	do(`update wf.blocks set data = '' where ` + at(b.Link))
+	if _, err := s.Block(ctx, b.Link); !errors.Is(err, protocol.ErrCorrupt) {
+		t.Errorf("a block without bytes: %v", err)
+	}
+	do(`delete from wf.blocks where ` + at(events[20].CID))
+	got, err := castest.Events(ctx, s, "r1", 0)
+	if !errors.Is(err, protocol.ErrCorrupt) || len(got) != 20 {
+		t.Errorf("%d events before the one that is missing, %v", len(got), err)
+	}
+	do(`delete from wf.reflog where name = 'run/r1' and seq <= 3`)
+	if got, err := castest.Events(ctx, s, "r1", 0); !errors.Is(err, protocol.ErrCorrupt) || len(got) > 0 {
+		t.Errorf("%d events without the first lines of the reflog, %v", len(got), err)
+	}
+}
