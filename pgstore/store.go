@@ -211,6 +211,11 @@ func (s *Store) Block(ctx context.Context, l protocol.Link) ([]byte, error) {
 	return data, nil
 }
 
+// Reader gives a function that reads blocks. Each block is a row of its own: nothing lies beside it.
+func (s *Store) Reader(ctx context.Context) func(protocol.Link) ([]byte, error) {
+	return func(l protocol.Link) ([]byte, error) { return s.Block(ctx, l) }
+}
+
 // Head reads a head; one that does not exist is the zero Head and no error.
 func (s *Store) Head(ctx context.Context, name string) (h cas.Head, err error) {
 	got, err := s.query(ctx, `select name, cid, seq, ts from wf.heads where name = $1 and cid is not null`, text(name))
