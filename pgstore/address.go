@@ -92,8 +92,8 @@ var errNoCancel = fmt.Errorf("no cancel request is sent")
 // A dead peer is noticed after 25 s: a COMMIT has no deadline.
 var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 10 * time.Second, Interval: 5 * time.Second, Count: 3}
 
-// connect opens a connection, whatever the database behind it holds.
-func (a *address) connect(ctx context.Context, writes bool) (*conn, error) {
+// connect opens a connection, whatever the database behind it holds. Of several hosts it is the first that is valid; nil takes any.
+func (a *address) connect(ctx context.Context, valid pgconn.ValidateConnectFunc) (*conn, error) {
 	c, open := new(conn), new(atomic.Bool)
 	cfg := a.cfg.Copy()
 	dialer := net.Dialer{KeepAliveConfig: keepAlive}
@@ -104,8 +104,8 @@ func (a *address) connect(ctx context.Context, writes bool) (*conn, error) {
 		return dialer.DialContext(ctx, network, to)
 	}
 	cfg.OnNotice = func(_ *pgconn.PgConn, n *pgconn.Notice) { c.notice = n }
-	if writes {
-		cfg.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
+	if valid != nil {
+		cfg.ValidateConnect = valid
 	}
 	pg, err := pgconn.ConnectConfig(ctx, cfg)
 	if err != nil {

@@ -77,7 +77,7 @@ func Check(ctx context.Context, dsn string) (r Report, err error) {
 	if err != nil {
 		return r, err
 	}
-	c, err := a.connect(ctx, false)
+	c, err := a.connect(ctx, nil)
 	if err != nil {
 		return r, err
 	}

@@ -132,12 +132,14 @@ func TestCheck(t *testing.T) {
 func TestRoles(t *testing.T) {
 	srv, ctx := running(t), t.Context()
 	dsn := must(srv.Database(ctx))(t)
+	of := strings.TrimPrefix(dsn[:strings.Index(dsn, "?")], "postgres://wf@/") // roles are of the whole server
+	worker, gc, reader := "wor%22ker-"+of, "gc-"+of, "reader-"+of
 	do := func(as, sql string) error { return srv.Exec(ctx, strings.Replace(dsn, "wf@", as+"@", 1), sql) }
-	if err := do("wf", `create role "wor""ker" login; create role gc login; create role reader login`); err != nil {
+	if err := do("wf", fmt.Sprintf(`create role "wor""ker-%[1]s" login; create role "gc-%[1]s" login; create role "reader-%[1]s" login`, of)); err != nil {
 		t.Fatal(err)
 	}
-	must(pgstore.Init(ctx, dsn, pgstore.Roles{Worker: `wor"ker`, GC: "gc", Reader: "reader"}))(t)
-	s := open(t, strings.Replace(dsn, "wf@", "wor%22ker@", 1))
+	must(pgstore.Init(ctx, dsn, pgstore.Roles{Worker: `wor"ker-` + of, GC: gc, Reader: reader}))(t)
+	s := open(t, strings.Replace(dsn, "wf@", worker+"@", 1))
 	j := must(s.Journal(ctx, "r1"))(t)
 	events := castest.Append(t, j, 30)
 	j.Under(must(s.Fence(ctx, "r1"))(t))
@@ -152,10 +154,10 @@ func TestRoles(t *testing.T) {
 		role, sql string
 		may       bool
 	}{
-		{"wor%22ker", "delete from wf.blocks", false}, {"wor%22ker", "delete from wf.reflog", false}, {"wor%22ker", "delete from wf.heads", false},
-		{"wor%22ker", "update wf.reflog set note = ''", false}, {"wor%22ker", "update wf.meta set layout = 9", false}, {"wor%22ker", "drop table wf.heads", false},
-		{"reader", "select * from wf.heads", true}, {"reader", "update wf.heads set n = n", false}, {"reader", "insert into wf.changes(by, names) values ('', '{}')", false},
-		{"gc", "delete from wf.blocks where false", true}, {"gc", "drop table wf.blocks", false},
+		{worker, "delete from wf.blocks", false}, {worker, "delete from wf.reflog", false}, {worker, "delete from wf.heads", false},
+		{worker, "update wf.reflog set note = ''", false}, {worker, "update wf.meta set layout = 9", false}, {worker, "drop table wf.heads", false},
+		{reader, "select * from wf.heads", true}, {reader, "update wf.heads set n = n", false}, {reader, "insert into wf.changes(by, names) values ('', '{}')", false},
+		{gc, "delete from wf.blocks where false", true}, {gc, "drop table wf.blocks", false},
 	} {
 		if err := do(c.role, c.sql); (err == nil) != c.may {
 			t.Errorf("%s: %s: %v", c.role, c.sql, err)

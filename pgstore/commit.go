@@ -220,12 +220,23 @@ func (s *Store) why(r *request, heads map[string]lockedHead) error {
 		switch {
 		case x.kind == drops, x.kind == guards:
 		case h.gone, h.cid == nil && (x.kind == shares || x.kind == buries):
-			return s.absent(context.Background(), protocol.RunOf(x.name))
+			return s.refusedFor(x, h.gone)
 		case x.kind != shares && string(h.cid) != string(x.old):
 			return fmt.Errorf("commit to %s: its head is %s, not %s: %w", x.name, shown(h.cid), shown(x.old), protocol.ErrHeadMoved)
 		}
 	}
 	return fmt.Errorf("commit: it was overtaken: %w", protocol.ErrHeadMoved)
+}
+
+// refusedFor says why a run that a batch needs is not there.
+func (s *Store) refusedFor(x row, gone bool) error {
+	err := s.absent(s.life, protocol.RunOf(x.name))
+	if errors.Is(err, protocol.ErrUnreachable) || errors.Is(err, errClosed) { // the words of its tombstone are lost, not the outcome
+		if err = protocol.ErrUnknownRun; gone {
+			err = protocol.ErrRunDeleted
+		}
+	}
+	return fmt.Errorf("commit to %s: %w", x.name, err)
 }
 
 func shown(cid []byte) string {

@@ -18,7 +18,7 @@ const windowMoves = 64
 const readWindow = `select e.seq, e.cid, b.data
 	from (select seq, new, events from wf.reflog where name = $1 and seq > $2 order by seq, n limit $4) r,
 	lateral (select r.seq - length(r.events)/32 + i as seq,
-		case when i*32 < length(r.events) then '\x01711220'::bytea || substr(r.events, i*32+1, 32) else r.new end as cid
+		case when i*32 < length(r.events) then decode('01711220', 'hex') || substr(r.events, i*32+1, 32) else r.new end as cid
 		from generate_series(0, length(r.events)/32) i) e
 	left join wf.blocks b using (cid)
 	where e.seq > $2 and e.seq <= $3 order by e.seq`

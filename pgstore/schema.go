@@ -100,7 +100,7 @@ func change(ctx context.Context, dsn string, make bool, r Roles) (m Meta, err er
 	if err != nil {
 		return m, err
 	}
-	c, err := a.connect(ctx, true)
+	c, err := a.connect(ctx, pgconn.ValidateConnectTargetSessionAttrsReadWrite)
 	if err != nil {
 		return m, err
 	}

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
+
 	"wf/cas"
 	"wf/protocol"
 )
@@ -79,7 +81,11 @@ func Open(ctx context.Context, dsn string, o Options) (*Store, error) {
 
 // connect opens a connection and looks at the store behind it: another one may answer at the same address now.
 func (s *Store) connect(ctx context.Context, writes bool) (*conn, error) {
-	c, err := s.a.connect(ctx, writes)
+	valid := pgconn.ValidateConnectTargetSessionAttrsPrimary // a standby may lack what was acknowledged
+	if writes {
+		valid = pgconn.ValidateConnectTargetSessionAttrsReadWrite
+	}
+	c, err := s.a.connect(ctx, valid)
 	if err != nil {
 		return nil, err
 	}

@@ -55,7 +55,12 @@ func Start(settings ...string) (s *Server, err error) {
 	if s.bin, err = bin(); err != nil {
 		return nil, err
 	}
-	if s.dir, err = os.MkdirTemp("", "wf-pg-"); err != nil {
+	const nobody = 65534
+	in, root := "", os.Geteuid() == 0
+	if root {
+		in = "/var/tmp" // the directories of tests are root's alone
+	}
+	if s.dir, err = os.MkdirTemp(in, "wf-pg-"); err != nil {
 		return nil, err
 	}
 	defer func() {
@@ -63,8 +68,7 @@ func Start(settings ...string) (s *Server, err error) {
 			err = errors.Join(err, s.Stop())
 		}
 	}()
-	if os.Geteuid() == 0 { // PostgreSQL refuses to run as root
-		const nobody = 65534
+	if root { // PostgreSQL refuses to run as root
 		s.owner = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
 		if err := os.Chown(s.dir, nobody, nobody); err != nil {
 			return s, err
