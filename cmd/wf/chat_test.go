@@ -225,7 +225,7 @@ func TestAChatWithADaemonElsewhere(t *testing.T) {
 	p.press("What is here?", "Enter")
 	p.shows("you What is here?", "There is one note.", "(turns: 1)", "your turn")
 	p.press("/undo", "Enter")
-	p.shows("/undo works where the store and the files are")
+	p.shows("/undo works where the store and the files are, not at a server: wf chat", "on that machine does it; /fork goes back with the conversation")
 	p.press("/cost", "Enter")
 	p.shows("By Task", "total")
 	p.press("q")

@@ -13,7 +13,7 @@ import (
 // back takes turns back, or forth again.
 func (s *session) back(ctx context.Context, c Command) (Outcome, error) {
 	if s.at.Near == nil {
-		return Outcome{}, protocol.ErrUsage.With("wf chat there", "/%s works where the store and the files are, not at a server: wf chat on that machine does it; /fork goes back with the conversation alone", c.Action)
+		return Outcome{}, protocol.ErrUsage.With("", "/%s works where the store and the files are, not at a server: wf chat %s on that machine does it; /fork goes back with the conversation alone", c.Action, s.run())
 	}
 	b := api.Back{Forth: c.Action == Redo, Each: c.Each}
 	for _, arg := range strings.Fields(c.Arg) {
