@@ -297,7 +297,7 @@ func (x *copier) tooMuch() error {
 
 // Flush has the file system of a directory write what it has.
 func Flush(dir string) error {
-	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	fd, err := unix.Open(Opened(dir), unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return fmt.Errorf("workspace: %w", err)
 	}

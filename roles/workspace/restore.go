@@ -64,7 +64,7 @@ type Conflict struct{ Path, Why string }
 //
 // Files get the permissions of those that they replace, but for that to execute.
 func Restore(ctx context.Context, dir string, changes []tree.Change, r Restoring) (out Restored, err error) {
-	root, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	root, err := unix.Open(Opened(dir), unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return out, fmt.Errorf("workspace: %w", err)
 	}

@@ -13,7 +13,7 @@ import (
 // RulesOf reads the files of rules of a directory. What is no file, or may not be read, has none.
 func RulesOf(root string) tree.Rules {
 	return func(path string) ([]byte, error) {
-		top, err := unix.Open(root, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+		top, err := unix.Open(Opened(root), unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 		if err != nil {
 			return nil, err
 		}

@@ -30,6 +30,14 @@ const Settled = 60 * time.Second
 // NewSeen has seen nothing. Changes settle after Settled; with 0, for tests, at the next tick of the clock.
 func NewSeen(after time.Duration) *Seen { return &Seen{after: int64(after)} }
 
+// Again is the same for another taking, which may be at the same time.
+func (s *Seen) Again() *Seen {
+	if s == nil {
+		return nil
+	}
+	return &Seen{Root: s.Root, dirs: s.dirs, after: s.after}
+}
+
 // seenDir is a directory.
 type seenDir struct {
 	link    protocol.Link // its tree

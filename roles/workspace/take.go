@@ -70,7 +70,7 @@ const looksMax = 1_000_000
 // A file is read as it is at one moment, or omitted; a process that goes on writing through a mapping can
 // escape this. What lies beyond a limit is a *LimitError.
 func Take(ctx context.Context, root string, t Taking) (link protocol.Link, files int, err error) {
-	top, err := unix.Open(root, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0) // it may be a link itself
+	top, err := unix.Open(Opened(root), unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0) // it may be a link itself
 	if err != nil {
 		return link, 0, fmt.Errorf("workspace: %w", err)
 	}

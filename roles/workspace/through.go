@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,39 +14,20 @@ func Through(root, path string) (rel string, ok bool) {
 	if real, err := filepath.EvalSymlinks(root); err == nil {
 		root = real
 	}
-	is, _ := os.Stat(root) // nil, the same as nothing, where it is not there
-	at, rest := "/", path
-	for hops := 0; ; {
-		rest = strings.TrimLeft(rest, "/")
-		if (at == root || same(at, is)) && rest != ".." && !strings.HasPrefix(rest, "../") {
-			if rest = strings.TrimRight(rest, "/"); rest == "" {
-				rest = "."
-			}
-			return rest, true
-		}
-		if rest == "" {
-			return "", false
-		}
-		var name string
-		name, rest, _ = strings.Cut(rest, "/")
-		next := filepath.Join(at, name)
-		to, err := os.Readlink(next)
-		if name == "." || name == ".." || err != nil {
-			at = next
-			continue
-		}
-		if hops++; hops > linksMax {
-			return "", false // nothing is found there
-		}
-		if filepath.IsAbs(to) {
-			at = "/"
-		}
-		rest = to + "/" + rest
+	is, _ := os.Stat(Opened(root)) // nil, the same as nothing, where it is not there
+	within := false
+	_, rel, err := follow(path, func(at, rest string) bool {
+		within = (at == root || same(at, is)) && rest != ".." && !strings.HasPrefix(rest, "../")
+		return within
+	})
+	if err != nil || !within { // nothing is found beyond too many links
+		return "", false
 	}
+	return cmp.Or(strings.TrimRight(rel, "/"), "."), true
 }
 
 // same reports whether a path leads to a directory, which may have more than one: by a mount, or where case says nothing.
 func same(path string, dir os.FileInfo) bool {
-	info, err := os.Lstat(path)
+	info, err := os.Lstat(Opened(path))
 	return err == nil && os.SameFile(info, dir)
 }

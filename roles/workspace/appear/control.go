@@ -209,7 +209,7 @@ func (w *Watch) named(config, top string) (out []string, cut bool) {
 		if key == "core.hookspath" && filepath.Base(path) == "_" {
 			path = filepath.Dir(path)
 		}
-		if real, err := filepath.EvalSymlinks(path); err == nil {
+		if real, err := workspace.Real(path); err == nil {
 			path = real
 		}
 		// What the whole repository lies in is reported by other means than a list of its files.

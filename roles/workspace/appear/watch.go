@@ -2,7 +2,6 @@ package appear
 
 import (
 	"cmp"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -13,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"wf/protocol"
+	"wf/roles/workspace"
 	"wf/roles/workspace/internal/at"
 )
 
@@ -42,7 +42,7 @@ var watches struct {
 // Of is the watch of a workspace, the same one for all of the process as long as it is used. An error is that
 // of the path.
 func Of(root string) (*Watch, error) {
-	root, err := filepath.EvalSymlinks(root)
+	root, err := workspace.Real(root)
 	if err != nil {
 		return nil, err
 	}

@@ -37,7 +37,7 @@ func (x *Writing) Found(path string) {
 
 // real is a path with its links resolved, as far as it exists.
 func real(path string) string {
-	if found, err := filepath.EvalSymlinks(path); err == nil || path == filepath.Dir(path) {
+	if found, err := workspace.Real(path); err == nil || path == filepath.Dir(path) {
 		return found
 	}
 	return filepath.Join(real(filepath.Dir(path)), filepath.Base(path))

@@ -22,6 +22,7 @@ var ErrNoLink = errors.New("no link")
 
 // Open opens a name in a directory, or the directory itself as ".", without waiting for the other end of a pipe.
 func Open(dir int, name string, flags int) (fd int, err error) {
+	dir, name = from(dir, name)
 	err = again(func() error {
 		fd, err = unix.Openat(dir, name, unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NOFOLLOW|unix.O_NONBLOCK|flags, 0)
 		return err
@@ -31,6 +32,7 @@ func Open(dir int, name string, flags int) (fd int, err error) {
 
 // Stat is lstat of a name in a directory.
 func Stat(dir int, name string) (s unix.Stat_t, err error) {
+	dir, name = from(dir, name)
 	err = again(func() error { return unix.Fstatat(dir, name, &s, unix.AT_SYMLINK_NOFOLLOW) })
 	return s, err
 }
@@ -60,7 +62,7 @@ func Walk(dir int, name string, flags int) (int, error) {
 	if name == "" {
 		return -1, unix.ENOENT
 	}
-	name = path.Clean(name) // without links a path means what it says: a/../b is b
+	dir, name = from(dir, path.Clean(name)) // without links a path means what it says: a/../b is b
 	if fd, known, err := walkAtOnce(dir, name, flags); known {
 		return fd, err
 	}
