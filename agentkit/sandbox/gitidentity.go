@@ -15,7 +15,7 @@ import (
 // environment, else what the user's own config says as user.name and user.email. Nothing else of that
 // config enters, neither helpers nor keys nor what it includes. A repository that names its user itself
 // is left to that; "" is a workspace that is none.
-func (h host) gitIdentity(workspace string) map[string]string {
+func (h host) gitIdentity(dir string) map[string]string {
 	out := map[string]string{}
 	for _, of := range []string{"AUTHOR", "COMMITTER"} {
 		for _, what := range []string{"NAME", "EMAIL"} {
@@ -25,8 +25,8 @@ func (h host) gitIdentity(workspace string) map[string]string {
 		}
 	}
 	own := map[string]string{}
-	if workspace != "" {
-		own = gitValues(filepath.Join(workspace, ".git", "config"))
+	if dir != "" {
+		own = gitValues(workspace.Opened(filepath.Join(dir, ".git", "config")))
 	}
 	_, named := own["user.name"]
 	_, reached := own["user.email"]

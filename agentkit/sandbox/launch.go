@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"wf/protocol"
+	"wf/roles/workspace"
 	"wf/roles/workspace/appear"
 )
 
@@ -23,6 +24,7 @@ type launch struct {
 	Tmp     string   // the private directory for temporary files
 	// Only with Namespaces:
 	Links    []symlink // in the root of the command, beside what it is given
+	Merged   int       // the descriptor of the mount that lies over Work, 0 for none
 	Overlays []overlay // may be written, and what is written stays in the workspace's own directory
 	Protect  []string  // read-only although inside of Write
 	Sockets  []string  // out of reach although inside of Read or Write
@@ -43,7 +45,8 @@ type launch struct {
 	look   func(*launch) error // fills in Env, Read, Links, Protect, Sockets and absent, while the launcher starts; nil is done
 	met    func(string)
 	stdin  *os.File
-	layers []*os.File // held as long as the Overlays are mounted
+	view   *workspace.View // in which Work lies, nil for none
+	layers []*os.File      // held as long as the Overlays are mounted
 
 	span     *appear.Span // until what the command left is reported
 	appeared func(*protocol.Appeared)

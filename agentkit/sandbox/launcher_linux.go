@@ -25,20 +25,17 @@ func launcher() {
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 		quit(125)
 	}
-	report := os.NewFile(fdReport, "report")
+	reports := os.NewFile(fdReport, "report")
 	orders := os.NewFile(fdOrders, "orders")
 	pid, l, err := start(orders)
 	if err != nil {
-		var errno syscall.Errno
-		errors.As(err, &errno)
-		text := strings.TrimSuffix(err.Error(), ": "+errno.Error())
-		fmt.Fprintf(report, "%d %s", int(errno), text) // there is no other way to report it
+		_, _ = reports.WriteString(report(err)) // there is no other way to report it
 		quit(125)
 	}
 	if l.Probe {
 		quit(0)
 	}
-	report.Close()
+	reports.Close()
 
 	go func() {
 		// A write error is as good as the end: either way no process waits for the command.
@@ -51,6 +48,13 @@ func launcher() {
 	status := reap(pid)
 	l.end()
 	quit(status)
+}
+
+// report writes an error for stageError.
+func report(err error) string {
+	var errno syscall.Errno
+	errors.As(err, &errno)
+	return fmt.Sprintf("%d %s", int(errno), strings.TrimSuffix(err.Error(), ": "+errno.Error()))
 }
 
 // quit ends the launcher without what os.Exit does for tests and coverage.

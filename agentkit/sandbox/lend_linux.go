@@ -43,19 +43,31 @@ func (l launch) openWay(lender *os.File) (*proxy, error) {
 	if err != nil {
 		return nil, fmt.Errorf("receive the listener of the proxy: %w", err)
 	}
-	var fds []int
-	messages, err := unix.ParseSocketControlMessage(oob[:n])
-	if err == nil && len(messages) == 1 {
-		fds, err = unix.ParseUnixRights(&messages[0])
+	fd, err := receivedIn(oob[:n])
+	if err != nil {
+		return nil, fmt.Errorf("the launcher sent no listener: %w", err)
 	}
-	if err != nil || len(fds) != 1 {
-		return nil, errors.Join(errors.New("the launcher sent no listener"), err)
-	}
-	f := os.NewFile(uintptr(fds[0]), "proxy")
+	f := os.NewFile(uintptr(fd), "proxy")
 	defer f.Close()
 	listener, err := net.FileListener(f)
 	if err != nil {
 		return nil, fmt.Errorf("listen for the proxy: %w", err)
 	}
 	return serveProxy(listener, l.Hosts, systemNames(), l.met), nil
+}
+
+// receivedIn is the one descriptor that came with a message.
+func receivedIn(oob []byte) (int, error) {
+	var fds []int
+	messages, err := unix.ParseSocketControlMessage(oob)
+	if err == nil && len(messages) == 1 {
+		fds, err = unix.ParseUnixRights(&messages[0])
+	}
+	if err == nil && len(fds) != 1 {
+		err = errors.New("no descriptor came")
+	}
+	if err != nil {
+		return -1, err
+	}
+	return fds[0], nil
 }

@@ -33,6 +33,9 @@ type meter struct {
 func (l launch) newMeter() *meter {
 	m := &meter{limits: l.Limits, shm: l.Namespaces}
 	for _, dir := range l.Write {
+		if l.view != nil && dir == l.Work {
+			dir = l.view.Upper // a change of a file below takes as much of the disk as all of the file
+		}
 		if !inside(filepath.Dir(dir), l.Write) {
 			m.dirs = append(m.dirs, dir)
 		}

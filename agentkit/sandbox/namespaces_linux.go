@@ -21,6 +21,9 @@ func (l *launch) namespaces() error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("make mounts private: %w", err)
 	}
+	if err := l.merge(); err != nil {
+		return fmt.Errorf("attach the layers of the workspace: %w", err)
+	}
 	if err := l.enterRoot(); err != nil {
 		return err
 	}

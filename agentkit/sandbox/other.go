@@ -7,6 +7,8 @@ import (
 	"io"
 	"os"
 	"time"
+
+	"wf/roles/workspace"
 )
 
 // Probe finds no tier: only Linux has what is needed.
@@ -28,6 +30,11 @@ func (*launch) run(context.Context, uintptr, io.Writer, io.Writer) (int, error) 
 }
 
 func launcher() {}
+
+func serveOverlay([]string) {}
+
+// Overlay has no mounts to make.
+func Overlay(lower, upper, work string) (*workspace.View, error) { return nil, ErrUnavailable }
 
 func machineMemory() uint64 { return 0 }
 

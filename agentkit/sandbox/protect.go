@@ -88,7 +88,7 @@ func protected(work, dir string, found []appear.Repository) *protection {
 // named protects what a repository names beside itself, unless a link leads there.
 func (p *protection) named(r appear.Repository) {
 	for _, path := range slices.Concat(r.Names, r.Rebases) {
-		if real, err := filepath.EvalSymlinks(path); err == nil && real == path {
+		if real, err := workspace.Real(path); err == nil && real == path {
 			p.add(path)
 		}
 	}
@@ -96,7 +96,7 @@ func (p *protection) named(r appear.Repository) {
 
 // unmake removes what a command has made of the absent, and tells which.
 func unmake(work string, absent []string) (made []string, err error) {
-	root, err := os.OpenRoot(work)
+	root, err := os.OpenRoot(workspace.Opened(work))
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +117,7 @@ func unmake(work string, absent []string) (made []string, err error) {
 }
 
 func (p *protection) isThere(path string) bool {
-	info, err := os.Lstat(path)
+	info, err := os.Lstat(workspace.Opened(path))
 	return err == nil && (info.IsDir() || info.Mode().IsRegular())
 }
 
@@ -131,7 +131,7 @@ func (p *protection) add(path string) {
 // repository protects what controls the repository that has its .git in a directory.
 func (p *protection) repository(top string) {
 	git := filepath.Join(top, ".git")
-	info, err := os.Lstat(git)
+	info, err := os.Lstat(workspace.Opened(git))
 	switch {
 	case err != nil:
 		return
@@ -147,13 +147,13 @@ func (p *protection) repository(top string) {
 
 // control protects a git directory and those within it.
 func (p *protection) control(git string) {
-	if real, err := filepath.EvalSymlinks(git); err != nil || real != git {
+	if real, err := workspace.Real(git); err != nil || real != git {
 		return
 	}
 	p.directory(git)
 	for _, of := range []string{"modules", "worktrees"} {
 		outer := filepath.Join(git, of)
-		if info, err := os.Lstat(outer); err != nil || !info.IsDir() {
+		if info, err := os.Lstat(workspace.Opened(outer)); err != nil || !info.IsDir() {
 			continue
 		}
 		inner, all := gitDirsIn(outer, innerMax, 4)
@@ -174,7 +174,7 @@ func (p *protection) directory(git string) {
 	}
 	for _, name := range unwanted {
 		path := filepath.Join(git, name)
-		if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) && within(path, p.work) {
+		if _, err := os.Lstat(workspace.Opened(path)); errors.Is(err, fs.ErrNotExist) && within(path, p.work) {
 			p.absent = append(p.absent, path)
 		}
 	}
@@ -185,7 +185,7 @@ func (p *protection) direct(dir, name string) {
 	at := dir
 	for _, part := range strings.Split(filepath.Dir(name), "/") {
 		at = filepath.Join(at, part)
-		if info, err := os.Lstat(at); err != nil || !info.IsDir() {
+		if info, err := os.Lstat(workspace.Opened(at)); err != nil || !info.IsDir() {
 			return
 		}
 	}
@@ -195,7 +195,7 @@ func (p *protection) direct(dir, name string) {
 // gitDirsIn lists the git directories below a directory, which may have names of several parts;
 // all is false where there are more than most, or deeper ones.
 func gitDirsIn(dir string, most, depth int) (found []string, all bool) {
-	entries, err := os.ReadDir(dir)
+	entries, err := os.ReadDir(workspace.Opened(dir))
 	if err != nil || depth == 0 || len(entries) > 8*most {
 		return nil, false
 	}
@@ -222,12 +222,12 @@ func gitDirsIn(dir string, most, depth int) (found []string, all bool) {
 // isGitDir goes by what is protected: a command could remove HEAD, and put it back later.
 func isGitDir(dir string) bool {
 	return slices.ContainsFunc([]string{"HEAD", "config", "commondir", "gitdir"}, func(name string) bool {
-		_, err := os.Lstat(filepath.Join(dir, name))
+		_, err := os.Lstat(workspace.Opened(filepath.Join(dir, name)))
 		return err == nil
 	})
 }
 
 func isDir(path string) bool {
-	info, err := os.Lstat(path)
+	info, err := os.Lstat(workspace.Opened(path))
 	return err == nil && info.IsDir()
 }

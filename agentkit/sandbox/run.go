@@ -85,7 +85,7 @@ func (p Policy) launch(at found, args []string) (launch, error) {
 	}
 	dir := work
 	if p.Dir != "" {
-		if dir, err = filepath.EvalSymlinks(p.Dir); err != nil {
+		if dir, err = workspace.Real(p.Dir); err != nil {
 			return launch{}, err
 		}
 		if !within(dir, work) {
@@ -142,8 +142,12 @@ func (p Policy) launch(at found, args []string) (launch, error) {
 	if err != nil {
 		return launch{}, err
 	}
+	view := workspace.ViewOf(work)
+	if view != nil && !at.tier.Namespaces {
+		return launch{}, at.tier.refusal()
+	}
 	l := launch{
-		Args: args, Dir: dir, Work: work, At: place, Tmp: own.tmp, Overlays: overlays, layers: held, Devices: devices, SSHAgent: agent,
+		view: view, Args: args, Dir: dir, Work: work, At: place, Tmp: own.tmp, Overlays: overlays, layers: held, Devices: devices, SSHAgent: agent,
 		ABI: at.tier.ABI, Namespaces: at.tier.Namespaces, NetNS: at.tier.Namespaces && !p.Network, Network: p.Network,
 		Write: []string{work, own.tmp, own.home, own.goCache},
 		Plain: p.Plain, Limits: p.Limits.filled(), Grace: cmp.Or(p.Grace, DefaultGrace), stdin: p.Stdin, met: p.Met, appeared: p.Appeared,

@@ -71,15 +71,17 @@ func (l *launch) run(ctx context.Context, flags uintptr, stdout, stderr io.Write
 		lender, cmd.ExtraFiles = ours, append(cmd.ExtraFiles, theirs)
 	}
 	cmd.ExtraFiles = append(cmd.ExtraFiles, l.layers...)
-	if flags&unix.CLONE_NEWUSER != 0 {
-		cmd.SysProcAttr.UidMappings, cmd.SysProcAttr.GidMappings, err = identity()
-		if os.Geteuid() != 0 {
-			// Others than root lose what they may do in their new namespace when they exec. A layer has
-			// a directory with mode 0, of the user's own.
-			cmd.SysProcAttr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_SETPCAP, unix.CAP_DAC_OVERRIDE}
+	if l.view != nil {
+		clone, err := l.view.Clone()
+		if err != nil {
+			return 0, err
 		}
+		defer clone.Close()
+		l.Merged = 3 + len(cmd.ExtraFiles)
+		cmd.ExtraFiles = append(cmd.ExtraFiles, clone, l.view.Held)
 	}
-	if err == nil {
+	// A layer has a directory with mode 0, of the user's own.
+	if err = asSelf(cmd, unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_SETPCAP, unix.CAP_DAC_OVERRIDE); err == nil {
 		err = l.begin(cmd)
 	}
 	orders.Close()
@@ -122,6 +124,20 @@ func (l *launch) run(ctx context.Context, flags uintptr, stdout, stderr io.Write
 		code = 128 + int(unix.SIGKILL)
 	}
 	return code, err
+}
+
+// asSelf maps a process that begins in a user namespace to the user, and keeps for others than root what it may do there, which
+// they lose when they exec. In no such namespace it changes nothing.
+func asSelf(cmd *exec.Cmd, may ...uintptr) (err error) {
+	a := cmd.SysProcAttr
+	if a.Cloneflags&unix.CLONE_NEWUSER == 0 {
+		return nil
+	}
+	if os.Geteuid() != 0 {
+		a.AmbientCaps = may
+	}
+	a.UidMappings, a.GidMappings, err = identity()
+	return err
 }
 
 // begin starts the launcher, which takes as long as the look at the machine that it then hears of.

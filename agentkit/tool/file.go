@@ -70,7 +70,7 @@ func writing(at Workspace, name string, do func(p *workspace.Place, name string)
 	if err != nil {
 		return why(name, err), nil
 	}
-	dir, err := filepath.EvalSymlinks(at.Dir)
+	dir, err := workspace.Real(at.Dir)
 	if err != nil {
 		return why(name, err), nil
 	}
