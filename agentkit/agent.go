@@ -149,6 +149,16 @@ func (a Agent) Perform(ctx context.Context, turn protocol.Turn, emit roles.Emit)
 // tools lists what can be offered; of two of one name the Agent's own.
 func (a Agent) tools() []tool.Tool { return byName(a.Tools, tool.All()) }
 
+var _ roles.Layered = Agent{}
+
+// Layered reports whether a role has no tools but those of this package: what a program that embeds wf brings opens files as it likes,
+// and a server may run outside of walls.
+func (a Agent) Layered(turn protocol.Turn) bool {
+	return !slices.ContainsFunc(turn.Role.Tools, func(name string) bool {
+		return strings.HasPrefix(name, mcp.Prefix) || slices.ContainsFunc(a.Tools, func(t tool.Tool) bool { return t.Name == name })
+	})
+}
+
 // byName is tools sorted by name, of two of one name the first.
 func byName(lists ...[]tool.Tool) []tool.Tool {
 	all := slices.Concat(lists...)

@@ -5,12 +5,14 @@ import (
 	"os"
 	"testing"
 
+	"wf/agentkit/sandbox"
 	"wf/cas/castest/inmemory"
 )
 
 // TestMain draws fewer examples than rapid would: each is four runs on a disk. More come by
 // -rapid.checks.
 func TestMain(m *testing.M) {
+	sandbox.Main()
 	if f := flag.Lookup("rapid.checks"); f != nil {
 		if err := f.Value.Set("25"); err != nil {
 			panic(err)

@@ -79,6 +79,7 @@ func (m merging) Perform(ctx context.Context, turn protocol.Turn, _ roles.Emit) 
 		for _, rec := range items {
 			m.e.dropCopy(turn.Run, rec)
 		}
+		m.e.dropBase(turn.Run, items[0])
 	}
 	return merged(files, told)
 }
@@ -190,8 +191,21 @@ func itemOf(r *protocol.StepRecord) int {
 
 // dropCopy removes the copy of a visit of which all is recorded.
 func (e *Engine) dropCopy(run protocol.RunID, rec *protocol.StepRecord) {
-	key := rules.StepKey(run, &protocol.StepStarted{Start: rec.Start, Parents: rec.Parents, Role: rec.Role, Edge: rec.Edge, Item: rec.Item})
-	if err := roles.DropOwnCopy(e.Copies, run, copyName(key)); err != nil {
+	e.drop(run, rec, copyName(rules.StepKey(run, begunAs(rec))))
+}
+
+// dropBase removes the copy over which those of a fan-out lie in layers, where one of these is recorded, and the others are.
+func (e *Engine) dropBase(run protocol.RunID, rec *protocol.StepRecord) {
+	e.drop(run, rec, baseKey(run, *begunAs(rec)))
+}
+
+// begunAs is what the key of a visit is made of.
+func begunAs(rec *protocol.StepRecord) *protocol.StepStarted {
+	return &protocol.StepStarted{Start: rec.Start, Parents: rec.Parents, Role: rec.Role, Edge: rec.Edge, Item: rec.Item}
+}
+
+func (e *Engine) drop(run protocol.RunID, rec *protocol.StepRecord, name string) {
+	if err := roles.DropOwnCopy(e.Copies, run, name); err != nil {
 		e.warn(fmt.Errorf("the copy of the workspace of a visit of %s was not removed: %w", rec.Role, err))
 	}
 }

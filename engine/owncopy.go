@@ -21,16 +21,21 @@ import (
 
 // A fan is the visits of one firing: their own copies of the workspace begin with the same tree.
 type fan struct {
-	mu   sync.Mutex    // held while the first copy is made
-	base protocol.Link // null before
+	mu     sync.Mutex    // held while the first copy is made
+	base   protocol.Link // null before
+	layers layers
 }
 
 // ownVisit is a visit with a copy of the workspace for itself.
 type ownVisit struct {
 	fan  *fan
-	base protocol.Link // as far as the journal knows it; once the copy is made, its base
-	from protocol.Link // the tree that the visit begins with, where it goes on from another one's copy
+	base protocol.Link   // as far as the journal knows it; once the copy is made, its base
+	from protocol.Link   // the tree that the visit begins with, where it goes on from another one's copy
+	seen *workspace.Seen // of the files that it begins with; nil where they are not known
 }
+
+// goal is the tree that the visit begins with, null where that is yet to be taken.
+func (o *ownVisit) goal() protocol.Link { return cmp.Or(o.from, o.base) }
 
 // ownOutcome is what became of an own copy, or of a merge of several.
 type ownOutcome struct {
@@ -101,12 +106,22 @@ func (e *Engine) enterOwn(ctx context.Context, x *assignment, emit roles.Emit) (
 	if err != nil {
 		return nil, fmt.Errorf("own copy of the workspace of %s: %w", turn.Step, err)
 	}
+	unmount := func() error { return nil }
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, o.Close())
 		}
 	}()
-	if mark == "" || mark != x.own.base.String() {
+	base, layered := roles.InLayers(mark)
+	made := mark != "" && base == x.own.base.String()
+	if made && layered {
+		if unmount, err = e.mountAgain(x, o); copyGone(err) {
+			made, err = false, nil
+		} else if err != nil {
+			return nil, err
+		}
+	}
+	if !made {
 		if slices.ContainsFunc(turn.Transcript, func(x protocol.Entry) bool { return x.Type == protocol.EvToolCall }) {
 			return nil, fmt.Errorf("%s: %s: %w", turn.Step, o.Files(), errCopyGone)
 		}
@@ -115,7 +130,7 @@ func (e *Engine) enterOwn(ctx context.Context, x *assignment, emit roles.Emit) (
 				return nil, err
 			}
 		}
-		if err := e.makeCopy(ctx, x, o, emit); err != nil {
+		if unmount, err = e.makeCopy(ctx, x, o, emit); err != nil {
 			return nil, copyFailure(turn, err)
 		}
 	}
@@ -124,7 +139,12 @@ func (e *Engine) enterOwn(ctx context.Context, x *assignment, emit roles.Emit) (
 	}
 	turn.Workspace, turn.Private = o.Files(), o.Private()
 	aside(turn)
-	return func() { _ = o.Close() }, nil // nothing was written to the lock
+	return func() {
+		if err := unmount(); err != nil {
+			e.warn(fmt.Errorf("own copy of the workspace of %s: %w", turn.Step, err))
+		}
+		_ = o.Close() // nothing was written to the lock
+	}, nil
 }
 
 // aside has git look for no repository above the workspace of a turn.
@@ -166,8 +186,12 @@ func copyFailure(turn *protocol.Turn, err error) error {
 }
 
 // makeCopy fills the copy of a visit. The first one of a fan-out decides with which tree all of them begin: it is on disk, and in
-// the journal, before the copy counts as made.
-func (e *Engine) makeCopy(ctx context.Context, x *assignment, o *roles.OwnCopy, emit roles.Emit) error {
+// the journal, before the copy counts as made. unmount is to be called when nothing works in it any more.
+func (e *Engine) makeCopy(ctx context.Context, x *assignment, o *roles.OwnCopy, emit roles.Emit) (unmount func() error, err error) {
+	if unmount, can, err := e.layCopy(ctx, x, o, emit); can || err != nil {
+		return unmount, err
+	}
+	unmount = func() error { return nil }
 	f, own := x.own.fan, x.own
 	f.mu.Lock()
 	f.base = cmp.Or(f.base, own.base)
@@ -178,49 +202,60 @@ func (e *Engine) makeCopy(ctx context.Context, x *assignment, o *roles.OwnCopy, 
 		own.base = f.base
 		f.mu.Unlock()
 	}
-	spec := x.turn.Role.Workspace
-	carry, err := tree.NewGlobs(spec.Carry)
+	made, err := e.copyWorkspace(ctx, x, o.Files())
 	if err != nil {
-		return err
+		return nil, err
 	}
-	choose, err := tree.NewIgnored(workspace.RulesOf(x.turn.Workspace), carry, tree.Globs{})
-	if err != nil {
-		return err
-	}
-	copied, err := workspace.Copy(ctx, x.turn.Workspace, o.Files(), workspace.Copying{Choose: choose, Max: cmp.Or(spec.MaxCopy, protocol.OwnCopyMax), Without: e.Copies})
-	if err != nil {
-		return err
-	}
-	made := protocol.OwnCopy{Base: own.base, Files: copied.Files, Bytes: copied.Bytes, Shared: copied.Shared}
-	keep := newKeeper(ctx, e)
-	if first {
-		if made.Base, err = e.treeOf(ctx, &x.turn, o.Files(), workspace.RulesOf(o.Files()), keep.put); err == nil {
-			err = keep.flush()
-		}
-		if keep.release != nil {
-			defer keep.release()
-		}
+	if made.Base = own.base; first {
+		var release func()
+		made.Base, release, err = e.storeTree(ctx, &x.turn, o.Files(), nil)
+		defer release()
 	} else {
-		err = e.bring(ctx, &x.turn, o.Files(), own.base, cmp.Or(own.from, own.base))
+		_, err = e.bring(ctx, &x.turn, o.Files(), own.base, own.goal(), nil)
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := emit(ctx, made); err != nil {
-		return err
+		return nil, err
 	}
 	if first {
 		f.base, own.base = made.Base, made.Base
 	}
-	return o.Ready(made.Base.String())
+	return unmount, o.Ready(made.Base.String())
 }
 
-// bring makes a copy of the workspace, which may have changed since the first copy was made, have the files of a tree.
-func (e *Engine) bring(ctx context.Context, turn *protocol.Turn, dir string, base, goal protocol.Link) error {
+// copyWorkspace copies the workspace of a visit into an empty directory, and tells what that took.
+func (e *Engine) copyWorkspace(ctx context.Context, x *assignment, to string) (protocol.OwnCopy, error) {
+	spec := x.turn.Role.Workspace
+	carry, err := tree.NewGlobs(spec.Carry)
+	if err != nil {
+		return protocol.OwnCopy{}, err
+	}
+	choose, err := tree.NewIgnored(workspace.RulesOf(x.turn.Workspace), carry, tree.Globs{})
+	if err != nil {
+		return protocol.OwnCopy{}, err
+	}
+	c, err := workspace.Copy(ctx, x.turn.Workspace, to, workspace.Copying{Choose: choose, Max: cmp.Or(spec.MaxCopy, protocol.OwnCopyMax), Without: e.Copies})
+	return protocol.OwnCopy{Files: c.Files, Bytes: c.Bytes, Shared: c.Shared}, err
+}
+
+// storeTree takes the tree of a copy that was just made, and stores it. Until release is called no collection removes it.
+func (e *Engine) storeTree(ctx context.Context, turn *protocol.Turn, dir string, seen *workspace.Seen) (root protocol.Link, release func(), err error) {
+	keep := newKeeper(ctx, e)
+	if root, err = e.treeOf(ctx, turn, dir, workspace.RulesOf(dir), keep.put, seen); err == nil {
+		err = keep.flush()
+	}
+	return root, keep.letGo, err
+}
+
+// bring makes a copy of the workspace, which may have changed since the first copy was made, have the files of a tree. same
+// reports that it had them.
+func (e *Engine) bring(ctx context.Context, turn *protocol.Turn, dir string, base, goal protocol.Link, seen *workspace.Seen) (same bool, err error) {
 	read := tree.Read(e.reader(ctx))
 	ignore, err := ignoreOf(read, base)
 	if err != nil {
-		return err
+		return false, err
 	}
 	nodes := map[protocol.Link][]byte{}
 	is, err := e.treeOf(ctx, turn, dir, ignore, func(b tree.Block) error {
@@ -228,9 +263,9 @@ func (e *Engine) bring(ctx context.Context, turn *protocol.Turn, dir string, bas
 			nodes[b.Link] = b.Data
 		}
 		return nil
-	})
+	}, seen)
 	if err != nil || is == goal {
-		return err
+		return err == nil, err
 	}
 	both := func(l protocol.Link) ([]byte, error) {
 		if b, ok := nodes[l]; ok {
@@ -240,12 +275,12 @@ func (e *Engine) bring(ctx context.Context, turn *protocol.Turn, dir string, bas
 	}
 	done, err := restoreFiles(ctx, both, dir, is, goal)
 	if err != nil {
-		return err
+		return false, err
 	}
 	for _, c := range done.Conflicts {
-		return fmt.Errorf("%s cannot be as it was when the others of the fan-out began: %s", c.Path, c.Why)
+		return false, fmt.Errorf("%s cannot be as it was when the others of the fan-out began: %s", c.Path, c.Why)
 	}
-	return nil
+	return false, nil
 }
 
 // restoreFiles changes the files of a directory by what differs between two trees, but for what neither of them has the content of.
@@ -268,15 +303,15 @@ func restoreFiles(ctx context.Context, read tree.Read, dir string, from, to prot
 // maxOwnFiles is how many files the tree of a copy has at most: as many as can be walked.
 const maxOwnFiles = tree.WalkMax
 
-// treeOf takes the tree of a copy, but for what the rules ignore.
-func (e *Engine) treeOf(ctx context.Context, turn *protocol.Turn, dir string, ignore tree.Rules, put func(tree.Block) error) (protocol.Link, error) {
+// treeOf takes the tree of a copy, but for what the rules ignore. What has not changed since it was seen is not read.
+func (e *Engine) treeOf(ctx context.Context, turn *protocol.Turn, dir string, ignore tree.Rules, put func(tree.Block) error, seen *workspace.Seen) (protocol.Link, error) {
 	choose, err := tree.NewIgnored(ignore, tree.Globs{}, tree.Globs{})
 	if err != nil {
 		return protocol.Link{}, err
 	}
 	secrets := roles.Secrets(os.Environ(), turn.Secrets)
 	root, _, err := workspace.Take(ctx, dir, workspace.Taking{
-		Choose: choose, Whole: true, Put: put,
+		Choose: choose, Whole: true, Put: put, Seen: seen,
 		MaxSize: protocol.OwnFileMax, MaxTotal: protocol.MaxSafeInt, MaxFiles: maxOwnFiles,
 		Scan: func() workspace.Scanner { return roles.NewFinder(secrets) },
 	})
@@ -298,7 +333,7 @@ func (e *Engine) takeOwn(ctx context.Context, x *assignment, end *outcome) {
 	ignore, err := ignoreOf(keep.read, x.own.base)
 	var root protocol.Link
 	if err == nil {
-		root, err = e.treeOf(ctx, &x.turn, x.turn.Workspace, ignore, keep.put)
+		root, err = e.treeOf(ctx, &x.turn, x.turn.Workspace, ignore, keep.put, x.own.seen)
 	}
 	end.own.artifacts = artifacts{root: root, blocks: keep.blocks, release: keep.release}
 	if err != nil {

@@ -52,6 +52,11 @@ type Run struct {
 	System []string
 }
 
+var _ Layered = (*Run)(nil)
+
+// Layered reports whether the command is confined.
+func (r *Run) Layered(turn protocol.Turn) bool { return turn.Confined }
+
 // Perform runs the command. An exit status other than 0 is a Failure of class exit_code (or
 // exit_75: try again) unless the role goes on on error. When ctx is done the error is its
 // cause, and the conclusion beside it holds the output so far.

@@ -13,6 +13,7 @@ import (
 	"wf/engine/lang"
 	"wf/protocol"
 	"wf/roles"
+	"wf/roles/workspace"
 )
 
 // ErrUnconfined is the error of a run with commands to be confined, on a machine that cannot.
@@ -73,6 +74,13 @@ func (w walls) Lends(c roles.Command) ([]protocol.MemoPart, error) {
 		out = append(out, protocol.NewMemoPart(s.Name, []byte(s.Value)))
 	}
 	return out, err
+}
+
+var _ roles.Layering = walls{}
+
+// Overlay mounts layers as commands find them.
+func (w walls) Overlay(lower, upper, work string) (*workspace.View, error) {
+	return sandbox.Overlay(lower, upper, work)
 }
 
 // bare reports whether a command runs as it is, since the machine is a sandbox itself. Walls that hold what
