@@ -28,7 +28,7 @@ type layers struct {
 // nothing is shared.
 func (e *Engine) layering(x *assignment) roles.Layering {
 	by, ok := x.by.(roles.Layered)
-	if x.begun.Item == nil || x.turn.Role.Caching != nil || !ok || !by.Layered(x.turn) || !e.placesCopies(&x.turn) {
+	if x.begun.Item == nil || x.turn.Role.Workspace.Whole || x.turn.Role.Caching != nil || !ok || !by.Layered(x.turn) || !e.placesCopies(&x.turn) {
 		return nil
 	}
 	run, _ := e.Performers[protocol.ActRun].(*roles.Run) // as placesCopies has found

@@ -306,6 +306,24 @@ func TestC04AVisitGoesOnInItsLayer(t *testing.T) {
 	b.sound(v.ID)
 }
 
+// In layers a directory that was there before has no other name by rename(2): a role can have whole copies.
+func TestC04WholeCopiesAreAskedFor(t *testing.T) {
+	for _, whole := range []bool{false, true} {
+		b, w := newLayerBench(t, false)
+		b.lay(map[string]string{"d/a": "one"})
+		yaml := strings.Replace(layeredCoders, "workspace: own,", fmt.Sprintf("workspace: {own: true, whole: %v},", whole), 1)
+		_, v := b.run(yaml, map[string]any{"items": []any{"mv d e", "true"}})
+		b.done(v)
+		if d := cmp.Diff(map[string]string{"e/a": "one"}, b.tree()); d != "" {
+			t.Error(d)
+		}
+		if whole != (*w.mounts == 0) {
+			t.Errorf("whole %v: %d mounts", whole, *w.mounts)
+		}
+		b.sound(v.ID)
+	}
+}
+
 // The tests of layers once more, as a user who may do nothing.
 func TestC04LayersWithoutRoot(t *testing.T) {
 	if testing.Short() {

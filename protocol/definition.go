@@ -213,6 +213,7 @@ type OwnWorkspace struct {
 	Own     bool     `cbor:"own" json:"own"`                               // always true
 	Carry   []string `cbor:"carry,omitempty" json:"carry,omitempty"`       // globs of ignored files that come along
 	MaxCopy int64    `cbor:"max_copy,omitempty" json:"max_copy,omitempty"` // bytes that are copied where the file system cannot share them; 0 is OwnCopyMax
+	Whole   bool     `cbor:"whole,omitempty" json:"whole,omitempty"`       // no copy lies in layers
 }
 
 // OwnCopyMax is OwnWorkspace.MaxCopy where the role says nothing else, OwnCopyMost what it can say. OwnFileMax is the length in

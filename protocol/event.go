@@ -477,7 +477,7 @@ type OwnCopy struct {
 	Base   Link  `cbor:"base" json:"base"`
 	Files  int   `cbor:"files" json:"files"`
 	Bytes  int64 `cbor:"bytes" json:"bytes"`   // that were written
-	Shared int64 `cbor:"shared" json:"shared"` // bytes of which the file system shares the blocks with the workspace
+	Shared int64 `cbor:"shared" json:"shared"` // bytes that the file system shares: blocks of the workspace, or files below a layer
 }
 
 // ModelFallback says that another model answered.

@@ -53,7 +53,7 @@ func (s *stage) mounted(dir string) *workspace.View {
 	}
 	s.t.Cleanup(func() {
 		hide()
-		if err := v.Close(); err != nil {
+		if err := errors.Join(v.Close(), workspace.RemoveAll(filepath.Join(dir, "work"))); err != nil {
 			s.t.Error(err)
 		}
 	})

@@ -111,6 +111,7 @@ func ownShape() *shape {
 		{name: "own", shape: yesNo, required: true, doc: "Whether each visit has a copy of the workspace for itself.", example: "run: npm test\nworkspace: {own: true, carry: [node_modules]}", field: "roles[].workspace.own"},
 		{name: "carry", shape: oneOrMany(str), unset: "none", doc: "Globs of ignored files that come along, such as node_modules; what is changed in them is not merged.", example: "run: npm test\nworkspace: {own: true, carry: [node_modules]}", field: "roles[].workspace.carry"},
 		{name: "max_copy", shape: size, def: "500MB", doc: "Bytes that one copy may have where the file system cannot share the blocks of files, at most 100GB. A visit that needs more fails with the code copy_limit.", example: "run: make test\nworkspace: {own: true, max_copy: 2GB}", field: "roles[].workspace.max_copy"},
+		{name: "whole", shape: yesNo, def: "false", doc: "Whether each visit of a fan-out has a copy of all files. Without it their copies can be layers over one copy, in which a directory that was there before cannot be renamed by the system call that mv tries first.", example: "run: make test\nworkspace: {own: true, whole: true}", field: "roles[].workspace.whole"},
 	}, ""))
 }
 

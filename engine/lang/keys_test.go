@@ -118,6 +118,7 @@ var beside = map[string]struct{ actions, proof string }{
 	"workspace.own":        {"", "TestC04WhatACopyBrings"},
 	"workspace.carry":      {"", "TestC04WhatACopyBrings"},
 	"workspace.max_copy":   {"", "TestC04ACopyIsRefusedByItsSize"},
+	"workspace.whole":      {"", "TestC04WholeCopiesAreAskedFor"},
 	"with":                 {"workflow", "TestASubWorkflowHandsItsQuestionUpAndTheAnswerDown"},
 	"choices":              {"ask", "TestAskConcludesWithTheAnswer"},
 	"choices.label":        {"", "TestAskConcludesWithTheAnswer"},

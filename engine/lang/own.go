@@ -27,6 +27,7 @@ func (l *loader) ownWorkspace(role string, n *yaml.Node) *protocol.OwnWorkspace 
 		l.wrong(carry, fmt.Sprintf("roles.%s.workspace.carry: %v", role, err), "globs are relative to the workspace and stay in it, such as node_modules")
 	}
 	out.MaxCopy = l.bytes(n.Get("max_copy"), protocol.OwnCopyMax, protocol.OwnCopyMost)
+	out.Whole = l.yes(n.Get("whole"))
 	return out
 }
 
