@@ -98,7 +98,7 @@ func (p *protection) named(r appear.Repository) {
 func unmake(work string, absent []string) (made []string, err error) {
 	root, err := os.OpenRoot(workspace.Opened(work))
 	if err != nil {
-		return nil, err
+		return nil, workspace.Named(err, work)
 	}
 	defer root.Close()
 	var errs []error

@@ -70,7 +70,7 @@ type walker struct {
 }
 
 func (w *walker) begin(root string) error {
-	r, err := os.OpenRoot(Opened(root))
+	r, err := openRoot(root)
 	if err != nil {
 		return err
 	}

@@ -9,7 +9,7 @@ import (
 // workspace are followed; one that leads out of it is an error (see Outside), as is a path with
 // too many parts "..".
 func Open(root, dir string) (*os.Root, error) {
-	r, err := os.OpenRoot(Opened(root))
+	r, err := openRoot(root)
 	if err != nil || dir == "" || dir == "." {
 		return r, err
 	}

@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -34,8 +35,23 @@ func Real(path string) (string, error) {
 	real, _, err := follow(path, func(string, string) bool { return false })
 	if err == nil {
 		_, err = os.Lstat(Opened(real))
+		err = Named(err, real)
 	}
 	return real, err
+}
+
+// Named is an error of opening what Opened says, as one of the path itself.
+func Named(err error, path string) error {
+	if e, ok := errors.AsType[*os.PathError](err); ok {
+		return &os.PathError{Op: e.Op, Path: path, Err: e.Err}
+	}
+	return err
+}
+
+// openRoot is os.OpenRoot of a path that may lie in a view.
+func openRoot(path string) (*os.Root, error) {
+	r, err := os.OpenRoot(Opened(path))
+	return r, Named(err, path)
 }
 
 // follow goes the way of an absolute path when links are followed. end is asked at each place, which is without links, about the
