@@ -14,8 +14,8 @@ import (
 
 // Layering are Walls within which commands can work in a directory that lies in layers.
 type Layering interface {
-	// Overlay mounts a directory that is never changed below one of what is written; work is an empty directory beside that. The
-	// error says that this machine, or the file system, cannot do it.
+	// Overlay mounts a directory that is never changed below one of what is written; work is a directory beside that, which it
+	// empties once no command of another process works in the layers. The error says that this machine, or the file system, cannot do it.
 	Overlay(lower, upper, work string) (*workspace.View, error)
 }
 
@@ -47,7 +47,7 @@ func (o *OwnCopy) CanLayer(w Layering) bool {
 
 func (o *OwnCopy) overlay(w Layering, lower string) (*workspace.View, error) {
 	upper, work := filepath.Join(o.dir, ownUpper), filepath.Join(o.dir, ownWork)
-	if err := errors.Join(files.MakeDir(upper), workspace.RemoveAll(work), files.MakeDir(work)); err != nil {
+	if err := errors.Join(files.MakeDir(upper), files.MakeDir(work)); err != nil {
 		return nil, err
 	}
 	return w.Overlay(lower, upper, work)

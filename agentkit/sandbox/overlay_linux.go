@@ -16,7 +16,7 @@ import (
 
 // Overlay mounts a directory that is never changed below one of what is written: for this process and, by clones of the mount, for
 // the launchers of commands; nothing else of the machine sees it. Upper lies on a file system with extended attributes of users, work
-// is an empty directory beside it. All three are absolute. The error says that this machine, or its file system, cannot do it.
+// is a directory beside it for the kernel, which is emptied. All three are absolute. The error says that this machine, or its file system, cannot do it.
 //
 //	wf ──────► holder, in namespaces of its own: mounts the overlay
 //	   ◄────── a clone, by which wf opens the files
@@ -42,7 +42,11 @@ func Overlay(lower, upper, work string) (*workspace.View, error) {
 	if err := files.WaitLock(held, false); err != nil {
 		return nil, errors.Join(err, held.Close())
 	}
-	v, err := at.holdOverlay(held, lower, upper, work)
+	// Only now: the commands that were waited for could write nothing without what lies in there.
+	var v *workspace.View
+	if err = errors.Join(workspace.RemoveAll(work), files.MakeDir(work)); err == nil {
+		v, err = at.holdOverlay(held, lower, upper, work)
+	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("mount layers: %w", err), files.FreeLock(held))
 	}

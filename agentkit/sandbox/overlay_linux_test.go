@@ -94,6 +94,29 @@ func TestC04CommandsAndToolsSeeTheSameLayers(t *testing.T) {
 	})
 }
 
+// What a process that was killed left in the directory of the kernel is in nobody's way.
+func TestC04LeftWorkIsRemoved(t *testing.T) {
+	onEach(t, func(t *testing.T, s stage) {
+		dir, v := s.layered(map[string]string{"a": "one"})
+		if err := v.Close(); err != nil {
+			t.Fatal(err)
+		}
+		left := filepath.Join(dir, "work", "left")
+		s.write(filepath.Join(left, "b", "c"), "x")
+		if err := os.Chmod(filepath.Join(left, "b"), 0); err != nil {
+			t.Fatal(err)
+		}
+		again, err := sandbox.Overlay(filepath.Join(dir, "base"), filepath.Join(dir, "upper"), filepath.Join(dir, "work"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := os.Lstat(left); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("it is there: %v", err)
+		}
+		*v = *again // which the stage closes
+	})
+}
+
 // What a command may do with the mount: neither can it reach the layers by a path, nor say what the kernel reads as orders in them.
 func TestC04ACommandCannotActOnTheLayers(t *testing.T) {
 	onEach(t, func(t *testing.T, s stage) {
