@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -91,6 +92,9 @@ func shareReady(dir string) (free func() error, mark string, err error) {
 		return nil, "", err
 	}
 	b, err := files.Read(filepath.Join(dir, ownReady), 4096)
+	if err == nil {
+		_, err = os.Lstat(filepath.Join(dir, ownFiles)) // the mark alone is no copy
+	}
 	if err != nil {
 		return nil, "", errors.Join(fmt.Errorf("%s: %w", dir, err), free())
 	}

@@ -47,3 +47,24 @@ func TestC04WhatTheKernelKeepsIsThereUntilLayersAreFree(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A base whose files were removed, but for its mark, is none: it is made anew.
+func TestC04ABaseWithoutFilesIsNone(t *testing.T) {
+	root := t.TempDir()
+	base, _, err := roles.OpenOwnCopy(root, "run", roles.BaseKey("k"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(base.Ready("tree 1 2"), base.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if mark, err := roles.ReadyOwnCopy(root, "run", roles.BaseKey("k")); err != nil || mark != "tree 1 2" {
+		t.Errorf("whole: %q, %v", mark, err)
+	}
+	if err := os.Remove(base.Files()); err != nil {
+		t.Fatal(err)
+	}
+	if mark, err := roles.ReadyOwnCopy(root, "run", roles.BaseKey("k")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("without files: %q, %v", mark, err)
+	}
+}

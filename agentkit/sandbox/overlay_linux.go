@@ -79,7 +79,8 @@ func (f found) holdOverlay(held *os.File, lower, upper, work string) (*workspace
 		return errors.Join(ours.Close(), cmd.Wait())
 	}
 	if err != nil {
-		return nil, errors.Join(err, end())
+		_ = end() // the error says why it ended
+		return nil, err
 	}
 	return &workspace.View{Dir: dir, Upper: upper, Held: held, Clone: h.clone, Close: func() error {
 		return errors.Join(dir.Close(), end(), files.FreeLock(held))
@@ -108,9 +109,12 @@ func (h *holder) clone() (*os.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("receive the mount: %w", err)
 	}
+	if m == 0 && n > 0 {
+		return nil, stageError(string(text[:n]))
+	}
 	fd, err := receivedIn(oob[:m])
 	if err != nil {
-		return nil, errors.Join(stageError(string(text[:n])), err)
+		return nil, err
 	}
 	return os.NewFile(uintptr(fd), "layers"), nil
 }

@@ -117,6 +117,26 @@ func TestC04LeftWorkIsRemoved(t *testing.T) {
 	})
 }
 
+// Why layers cannot be mounted is said once, by what the system said.
+func TestC04WhyLayersCannotBeMounted(t *testing.T) {
+	onEach(t, func(t *testing.T, s stage) {
+		dir, v := s.layered(map[string]string{"a": "one"})
+		if err := v.Close(); err != nil {
+			t.Fatal(err)
+		}
+		upper, work := filepath.Join(dir, "upper"), filepath.Join(dir, "work")
+		_, err := sandbox.Overlay(filepath.Join(dir, "missing"), upper, work)
+		if want := "mount layers: open " + filepath.Join(dir, "missing") + ": no such file or directory"; err == nil || err.Error() != want || !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%v, want %s", err, want)
+		}
+		again, err := sandbox.Overlay(filepath.Join(dir, "base"), upper, work)
+		if err != nil {
+			t.Fatal(err)
+		}
+		*v = *again // which the stage closes
+	})
+}
+
 // What a command may do with the mount: neither can it reach the layers by a path, nor say what the kernel reads as orders in them.
 func TestC04ACommandCannotActOnTheLayers(t *testing.T) {
 	onEach(t, func(t *testing.T, s stage) {
