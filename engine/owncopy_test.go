@@ -294,50 +294,98 @@ func TestC04WhatVisitsLeaveIsNotTrusted(t *testing.T) {
 
 // A process that is killed at any time leaves nothing half-done: the run goes on to the same end.
 func TestC04KillsAtEachStage(t *testing.T) {
-	if dir := os.Getenv("WF_TEST_DRIVE"); dir != "" {
-		b := &bench{t: t, dir: dir}
-		b.open()
-		b.e.Copies = os.Getenv("WF_TEST_COPIES")
-		if _, err := b.e.Drive(context.Background(), protocol.RunID(os.Getenv("WF_TEST_RUN")), engine.DriveOptions{By: "test"}); err != nil {
-			t.Fatal(err)
-		}
+	if drivenToBeKilled(t, nil) {
 		return
 	}
 	b := newOwnBench(t)
-	main := map[string]string{}
-	for i := range 300 {
-		main[fmt.Sprintf("d%d/f%d", i%7, i)] = fmt.Sprintf("%d\ntwo\nthree\nfour\nfive\n", i)
-	}
-	main["alone"] = "x"
-	b.lay(main)
-	p := b.load(coders)
 	// A visit that begins again finds what it has made: what it does can be done twice.
-	raw, err := p.Inputs(map[string]any{"items": []any{"sed -i s/two/zwei/ d*/f*", "sed -i s/four/vier/ d*/f*; rm -f alone", "for i in $(seq 40); do echo $i > d1/n$i; done"}})
-	if err != nil {
+	id, want := b.beginEdits(coders, "sed -i s/two/zwei/ d*/f*")
+	kills := b.killedAt(id,
+		found(b.e.Copies, "*/*/files", 1),      // the first copy has begun
+		found(b.e.Copies, "*/*/files/d1/*", 1), // its files come
+		found(b.e.Copies, "*/*/ready", 1),      // it is whole
+		found(b.e.Copies, "*/*/ready", 3),
+		found(b.dir, "d*/.wf-new-*", 1), // files of the merge are written
+		found(b.dir, "d*/.wf-old-*", 1), // they change places
+		found(b.dir, "d1/n40", 1),       // all are there
+	)
+	if v := b.editsMerged(id, want); b.merged(v, "merge#1").Status != "ok" {
+		t.Errorf("%+v", b.merged(v, "merge#1"))
+	}
+	if kills < 3 {
+		t.Errorf("the process was killed %d times", kills)
+	}
+}
+
+// drivenToBeKilled drives the run of killedAt, in the process that is to be killed.
+func drivenToBeKilled(t *testing.T, set func(*bench)) bool {
+	dir := os.Getenv("WF_TEST_DRIVE")
+	if dir == "" {
+		return false
+	}
+	b := &bench{t: t, dir: dir}
+	b.open()
+	b.e.Copies = os.Getenv("WF_TEST_COPIES")
+	if set != nil {
+		set(b)
+	}
+	if _, err := b.e.Drive(context.Background(), protocol.RunID(os.Getenv("WF_TEST_RUN")), engine.DriveOptions{By: "test"}); err != nil {
 		t.Fatal(err)
 	}
-	id, _, err := b.e.Begin(context.Background(), engine.Launch{Program: p, Source: []byte(coders), Inputs: raw, Workspace: b.dir})
+	return true
+}
+
+// beginEdits begins a run of three coders that change 300 files between them: first is what the first one does, which has "two"
+// become "zwei". want are the files behind their merge.
+func (b *bench) beginEdits(yaml, first string) (id protocol.RunID, want map[string]string) {
+	main, want := map[string]string{"alone": "x"}, map[string]string{}
+	for i := range 300 {
+		name, text := fmt.Sprintf("d%d/f%d", i%7, i), fmt.Sprintf("%d\ntwo\nthree\nfour\nfive\n", i)
+		main[name], want[name] = text, strings.NewReplacer("two", "zwei", "four", "vier").Replace(text)
+	}
+	for i := 1; i <= 40; i++ {
+		want[fmt.Sprintf("d1/n%d", i)] = fmt.Sprintf("%d\n", i)
+	}
+	b.lay(main)
+	p := b.load(yaml)
+	raw, err := p.Inputs(map[string]any{"items": []any{first, "sed -i s/four/vier/ d*/f*; rm -f alone", "for i in $(seq 40); do echo $i > d1/n$i; done"}})
+	if err == nil {
+		id, _, err = b.e.Begin(context.Background(), engine.Launch{Program: p, Source: []byte(yaml), Inputs: raw, Workspace: b.dir})
+	}
 	if err != nil {
-		t.Fatal(err)
+		b.t.Fatal(err)
 	}
-	found := func(dir, pattern string) func() bool {
-		return func() bool {
-			all, err := filepath.Glob(filepath.Join(dir, pattern))
-			return err == nil && len(all) > 0
-		}
+	return id, want
+}
+
+// editsMerged holds a run that is done against what it was to make.
+func (b *bench) editsMerged(id protocol.RunID, want map[string]string) *api.Run {
+	v := b.view(id)
+	b.done(v)
+	if d := cmp.Diff(want, b.tree()); d != "" {
+		b.t.Error(d)
 	}
-	stages := []func() bool{
-		found(b.e.Copies, "*/*/files"),      // the first copy has begun
-		found(b.e.Copies, "*/*/files/d1/*"), // its files come
-		found(b.e.Copies, "*/*/ready"),      // it is whole
-		func() bool { all, _ := filepath.Glob(filepath.Join(b.e.Copies, "*/*/ready")); return len(all) == 3 },
-		found(b.dir, "d*/.wf-new-*"), // files of the merge are written
-		found(b.dir, "d*/.wf-old-*"), // they change places
-		found(b.dir, "d1/n40"),       // all are there
+	if left := b.copies(); len(left) > 0 {
+		b.t.Errorf("left: %v", left)
 	}
-	kills := 0
+	b.sound(id)
+	return v
+}
+
+// found reports whether there are n names of a pattern.
+func found(dir, pattern string, n int) func() bool {
+	return func() bool {
+		all, err := filepath.Glob(filepath.Join(dir, pattern))
+		return err == nil && len(all) >= n
+	}
+}
+
+// killedAt has processes drive a run by the test that calls it: one is killed at each stage that is met, and the last one ends.
+func (b *bench) killedAt(id protocol.RunID, stages ...func() bool) (kills int) {
+	t := b.t
+	t.Helper()
 	for i := 0; i <= len(stages); i++ {
-		cmd := exec.Command(os.Args[0], "-test.run=^TestC04KillsAtEachStage$")
+		cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$")
 		cmd.Env = append(os.Environ(), "WF_TEST_DRIVE="+b.dir, "WF_TEST_COPIES="+b.e.Copies, "WF_TEST_RUN="+string(id))
 		var out strings.Builder
 		cmd.Stdout, cmd.Stderr = &out, &out
@@ -363,30 +411,8 @@ func TestC04KillsAtEachStage(t *testing.T) {
 			}
 		}
 	}
-	v := b.view(id)
-	b.done(v)
-	if got := b.merged(v, "merge#1"); got.Status != "ok" {
-		t.Errorf("%+v", got)
-	}
-	want := map[string]string{}
-	for name, text := range main {
-		want[name] = strings.NewReplacer("two", "zwei", "four", "vier").Replace(text)
-	}
-	delete(want, "alone")
-	for i := 1; i <= 40; i++ {
-		want[fmt.Sprintf("d1/n%d", i)] = fmt.Sprintf("%d\n", i)
-	}
-	if d := cmp.Diff(want, b.tree()); d != "" {
-		t.Error(d)
-	}
 	t.Logf("%d kills", kills)
-	if kills < 3 {
-		t.Errorf("the process was killed %d times", kills)
-	}
-	if left := b.copies(); len(left) > 0 {
-		t.Errorf("left: %v", left)
-	}
-	b.sound(id)
+	return kills
 }
 
 // An agent goes on where it was cut off, in the copy that it worked in; where that is gone the run says so.

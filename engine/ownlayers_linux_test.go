@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -16,7 +16,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"wf/agentkit/sandbox"
-	"wf/engine"
 	"wf/protocol"
 	"wf/roles"
 	"wf/roles/workspace"
@@ -190,107 +189,33 @@ func TestC04ATreeInLayersIsThatOfAWholeCopy(t *testing.T) {
 
 // A base that an earlier process has made is used by the next one; one that is gone is made anew, and so are the copies over it.
 func TestC04KillsWhileCopiesLieInLayers(t *testing.T) {
-	if dir := os.Getenv("WF_TEST_DRIVE"); dir != "" {
-		b := &bench{t: t, dir: dir}
-		b.open()
-		b.e.Copies = os.Getenv("WF_TEST_COPIES")
-		b.e.Performers[protocol.ActRun] = &roles.Run{Walls: newWalls(t, false)}
-		if _, err := b.e.Drive(context.Background(), protocol.RunID(os.Getenv("WF_TEST_RUN")), engine.DriveOptions{By: "test"}); err != nil {
-			t.Fatal(err)
-		}
+	if drivenToBeKilled(t, func(b *bench) { b.e.Performers[protocol.ActRun] = &roles.Run{Walls: newWalls(t, false)} }) {
 		return
 	}
 	b, _ := newLayerBench(t, false)
-	main := map[string]string{}
-	for i := range 300 {
-		main[fmt.Sprintf("d%d/f%d", i%7, i)] = fmt.Sprintf("%d\ntwo\nthree\nfour\nfive\n", i)
-	}
-	main["alone"] = "x"
-	b.lay(main)
-	p := b.load(layeredCoders)
 	// What the attempts before this one have made is there: each adds a line, until three have.
-	once := "for i in d*/f*; do sed -i s/two/zwei/ $i; done; echo line >> tries; "
-	raw, err := p.Inputs(map[string]any{"items": []any{once + "while [ $(wc -l < tries) -lt 3 ]; do sleep 0.01; done; rm tries; echo done > d1/third", "sed -i s/four/vier/ d*/f*; rm -f alone", "for i in $(seq 40); do echo $i > d1/n$i; done"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	id, _, err := b.e.Begin(context.Background(), engine.Launch{Program: p, Source: []byte(layeredCoders), Inputs: raw, Workspace: b.dir})
-	if err != nil {
-		t.Fatal(err)
-	}
-	found := func(dir, pattern string, n int) func() bool {
-		return func() bool {
-			all, err := filepath.Glob(filepath.Join(dir, pattern))
-			return err == nil && len(all) >= n
-		}
-	}
+	id, want := b.beginEdits(layeredCoders, "for i in d*/f*; do sed -i s/two/zwei/ $i; done; echo line >> tries; while [ $(wc -l < tries) -lt 3 ]; do sleep 0.01; done; rm tries; echo done > d1/third")
+	want["d1/third"] = "done\n"
 	lines := func(n int) func() bool {
 		return func() bool {
 			all, _ := filepath.Glob(filepath.Join(b.e.Copies, "*/*/upper/tries"))
-			for _, name := range all {
-				if text, err := os.ReadFile(name); err == nil && strings.Count(string(text), "line") >= n {
-					return true
-				}
-			}
-			return false
+			return slices.ContainsFunc(all, func(name string) bool {
+				text, err := os.ReadFile(name)
+				return err == nil && strings.Count(string(text), "line") >= n
+			})
 		}
 	}
-	stages := []func() bool{
+	kills := b.killedAt(id,
 		found(b.e.Copies, "*/base-*/files", 1),      // the base has begun
 		found(b.e.Copies, "*/base-*/files/d1/*", 1), // its files come
 		found(b.e.Copies, "*/base-*/ready", 1),      // it is whole
 		found(b.e.Copies, "*/*/ready", 2),           // and there is a copy over it
 		lines(1), lines(2),
 		found(b.dir, "d*/.wf-new-*", 1), // files of the merge are written
-	}
-	kills := 0
-	for i := 0; i <= len(stages); i++ {
-		cmd := exec.Command(os.Args[0], "-test.run=^TestC04KillsWhileCopiesLieInLayers$")
-		cmd.Env = append(os.Environ(), "WF_TEST_DRIVE="+b.dir, "WF_TEST_COPIES="+b.e.Copies, "WF_TEST_RUN="+string(id))
-		var out strings.Builder
-		cmd.Stdout, cmd.Stderr = &out, &out
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		ended := make(chan error, 1)
-		go func() { ended <- cmd.Wait() }()
-		for over := false; !over; {
-			select {
-			case err := <-ended:
-				if over = true; err != nil {
-					t.Fatalf("%v\n%s", err, out.String())
-				}
-			case <-time.After(100 * time.Microsecond):
-				if i < len(stages) && stages[i]() {
-					if err := cmd.Process.Kill(); err != nil {
-						t.Fatal(err)
-					}
-					<-ended
-					over, kills = true, kills+1
-				}
-			}
-		}
-	}
-	v := b.view(id)
-	b.done(v)
-	want := map[string]string{"d1/third": "done\n"}
-	for name, text := range main {
-		want[name] = strings.NewReplacer("two", "zwei", "four", "vier").Replace(text)
-	}
-	delete(want, "alone")
-	for i := 1; i <= 40; i++ {
-		want[fmt.Sprintf("d1/n%d", i)] = fmt.Sprintf("%d\n", i)
-	}
-	if d := cmp.Diff(want, b.tree()); d != "" {
-		t.Error(d)
-	}
-	if t.Logf("%d kills", kills); kills < 5 {
+	)
+	if b.editsMerged(id, want); kills < 5 {
 		t.Errorf("the process was killed %d times", kills)
 	}
-	if left := b.copies(); len(left) > 0 {
-		t.Errorf("left: %v", left)
-	}
-	b.sound(id)
 }
 
 // A visit that fails and is tried again goes on in its layer.

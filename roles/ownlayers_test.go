@@ -17,9 +17,10 @@ func (l layering) Overlay(lower, upper, work string) (*workspace.View, error) {
 	return l(lower, upper, work)
 }
 
-// Commands that a killed process has left behind may still work in the layers: until Overlay has waited for them nothing is removed.
-func TestC04WhatTheKernelKeepsIsThereUntilLayersAreFree(t *testing.T) {
-	root := t.TempDir()
+// madeBase is a base that is whole, and closed.
+func madeBase(t *testing.T) (root string, base *roles.OwnCopy) {
+	t.Helper()
+	root = t.TempDir()
 	base, _, err := roles.OpenOwnCopy(root, "run", roles.BaseKey("k"))
 	if err != nil {
 		t.Fatal(err)
@@ -27,6 +28,12 @@ func TestC04WhatTheKernelKeepsIsThereUntilLayersAreFree(t *testing.T) {
 	if err := errors.Join(base.Ready("tree 1 2"), base.Close()); err != nil {
 		t.Fatal(err)
 	}
+	return root, base
+}
+
+// Commands that a killed process has left behind may still work in the layers: until Overlay has waited for them nothing is removed.
+func TestC04WhatTheKernelKeepsIsThereUntilLayersAreFree(t *testing.T) {
+	root, _ := madeBase(t)
 	o, _, err := roles.OpenOwnCopy(root, "run", "k")
 	if err != nil {
 		t.Fatal(err)
@@ -50,14 +57,7 @@ func TestC04WhatTheKernelKeepsIsThereUntilLayersAreFree(t *testing.T) {
 
 // A base whose files were removed, but for its mark, is none: it is made anew.
 func TestC04ABaseWithoutFilesIsNone(t *testing.T) {
-	root := t.TempDir()
-	base, _, err := roles.OpenOwnCopy(root, "run", roles.BaseKey("k"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(base.Ready("tree 1 2"), base.Close()); err != nil {
-		t.Fatal(err)
-	}
+	root, base := madeBase(t)
 	if mark, err := roles.ReadyOwnCopy(root, "run", roles.BaseKey("k")); err != nil || mark != "tree 1 2" {
 		t.Errorf("whole: %q, %v", mark, err)
 	}

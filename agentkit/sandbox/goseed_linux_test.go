@@ -10,7 +10,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
+
+	"golang.org/x/sys/unix"
 
 	"wf/agentkit/sandbox"
 )
@@ -211,27 +212,40 @@ func TestASeedForTestsIsWaitedFor(t *testing.T) {
 			}
 			return len(all)
 		}
-		// This go does not end before it is let go.
-		s.write(filepath.Join(s.outside, "bin/go"), "#!/bin/sh\necho asked >> \"$GOCACHE/asked\"\nuntil [ -e \"${0%/go}/ends\" ]; do sleep 0.01; done\n")
-		begun := func(times int) {
-			for ; ; time.Sleep(5 * time.Millisecond) {
-				all, _ := filepath.Glob(filepath.Join(seeds, "go-*/private/gocache/asked"))
-				if len(all) == 1 {
-					if text, err := os.ReadFile(all[0]); err == nil && strings.Count(string(text), "asked") == times {
-						return
-					}
-				}
-			}
+		// This go does not end before what it reads from is closed, which only opens when it has begun.
+		ends := filepath.Join(s.outside, "bin/ends")
+		if err := unix.Mkfifo(ends, 0o600); err != nil {
+			t.Fatal(err)
 		}
+		s.write(filepath.Join(s.outside, "bin/go"), "#!/bin/sh\necho asked >> \"$GOCACHE/asked\"\nread -r line < \"${0%/go}/ends\" || :\n")
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error, 4)
-		go func() { ended <- sandbox.SeedTests(ctx) }()
-		begun(1)
+		begun := func(ctx context.Context) (letGo func() error) {
+			go func() { ended <- sandbox.SeedTests(ctx) }()
+			opened := make(chan *os.File)
+			go func() {
+				f, err := os.OpenFile(ends, os.O_WRONLY, 0)
+				if err != nil {
+					t.Error(err)
+				}
+				opened <- f
+			}()
+			select {
+			case f := <-opened:
+				return f.Close
+			case err := <-ended:
+				t.Fatalf("it ended before go began: %v", err)
+				return nil
+			}
+		}
+		letGo := begun(ctx)
 		if stop(); <-ended == nil || done() != 0 {
 			t.Error("what was stopped is taken for a seed")
 		}
-		go func() { ended <- sandbox.SeedTests(t.Context()) }()
-		begun(2)
+		if err := letGo(); err != nil {
+			t.Error(err)
+		}
+		letGo = begun(t.Context())
 		ctx, stop = context.WithCancel(t.Context())
 		waits := make(chan error, 1)
 		go func() { waits <- sandbox.SeedTests(ctx) }()
@@ -248,13 +262,21 @@ func TestASeedForTestsIsWaitedFor(t *testing.T) {
 				ended <- err
 			}()
 		}
-		s.write(filepath.Join(s.outside, "bin/ends"), "")
+		if err := errors.Join(os.Remove(ends), letGo()); err != nil {
+			t.Fatal(err)
+		}
 		for range 4 {
 			if err := <-ended; err != nil {
 				t.Error(err)
 			}
 		}
-		begun(2) // and no more
+		all, err := filepath.Glob(filepath.Join(seeds, "go-*/private/gocache/asked"))
+		if err != nil || len(all) != 1 {
+			t.Fatal(all, err)
+		}
+		if text, err := os.ReadFile(all[0]); err != nil || string(text) != "asked\nasked\n" {
+			t.Errorf("go was asked by %q (%v)", text, err)
+		}
 	})
 }
 
