@@ -72,7 +72,7 @@ func TestAStoreIsRestoredFromItsBackup(t *testing.T) {
 	if v := must(Verify(t.Context(), got, VerifyOptions{All: true})); !v.OK {
 		t.Error(v.Findings)
 	}
-	if stone := must(got.Tombstone(t.Context(), "old")); stone == nil || stone.By != "ada" {
+	if stone := must(Tombstone(t.Context(), got, "old")); stone == nil || stone.By != "ada" {
 		t.Errorf("the tombstone is %+v", stone)
 	}
 	held := must(got.Held(t.Context()))
@@ -262,7 +262,7 @@ func TestABackupBesideLiveRunsIsWhole(t *testing.T) {
 		other := must(Open(t.Context(), s.Dir(), Options{Wait: time.Minute}))
 		t.Cleanup(func() { _ = other.Close() })
 		done.Go(func() {
-			m := must(other.Memory(fmt.Sprint("live", n)))
+			m := must(OpenMemory(other, fmt.Sprint("live", n)))
 			var at EventRef
 			for i := 0; ; i++ {
 				select {
@@ -420,7 +420,7 @@ func BenchmarkGentleBackup(b *testing.B) {
 			stopped()
 		}
 	}
-	run, at := must(s.Memory("live")), EventRef{}
+	run, at := must(OpenMemory(s, "live")), EventRef{}
 	step := func() time.Duration {
 		begun := time.Now()
 		all, err := run.Append(b.Context(), begun.UnixMicro(), at, []Draft{{Data: protocol.TextSaid{Content: protocol.NewText(fmt.Sprint(begun, randomText(1500)))}}})

@@ -93,7 +93,7 @@ func TestABackupDoesNotReplaceThatOfAnotherStore(t *testing.T) {
 	for range 2 { // known by a tombstone, at first in the place of a run
 		must(Backup(ctx, moved, dir, BackupOptions{}))
 	}
-	if stone := must(restored(t, dir).Tombstone(ctx, "r1")); stone == nil {
+	if stone := must(Tombstone(ctx, restored(t, dir), "r1")); stone == nil {
 		t.Error("the newest backup is not that of the moved store")
 	}
 }

@@ -125,7 +125,7 @@ func TestADeletionDuringACollectionHolds(t *testing.T) {
 			}
 			return
 		}
-		if h := must(s.Head(ctx, "run/goes")); h.Link.Defined() || must(s.Tombstone(ctx, "goes")) == nil {
+		if h := must(s.Head(ctx, "run/goes")); h.Link.Defined() || must(Tombstone(ctx, s, "goes")) == nil {
 			t.Fatalf("operation %d: the run is there again", n)
 		}
 		must(GC(ctx, s, GCOptions{Grace: time.Hour}))

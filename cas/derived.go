@@ -52,6 +52,26 @@ func (s *Store) Derived(ctx context.Context, key string) (d Derived, sealed bool
 	return d, sealed, err
 }
 
+// DerivedKeys lists the keys of derived values that begin with prefix, sorted.
+func (s *Store) DerivedKeys(ctx context.Context, prefix string) (out []string, err error) {
+	err = s.view(ctx, func(tx *bolt.Tx) error {
+		out = nil
+		b := sub(tx, indexDerived)
+		if b == nil {
+			return nil
+		}
+		c := b.Cursor()
+		for k, _ := c.Seek([]byte(prefix)); k != nil && bytes.HasPrefix(k, []byte(prefix)); k, _ = c.Next() {
+			out = append(out, string(k))
+		}
+		return nil
+	})
+	if _, ok := errors.AsType[*panicked](err); ok {
+		return nil, nil // damaged: as good as lost
+	}
+	return out, err
+}
+
 // DerivedReader reads derived values; see Store.Derived.
 type DerivedReader interface {
 	Derived(ctx context.Context, key string) (d Derived, sealed bool, err error)

@@ -19,11 +19,8 @@ type Chain struct {
 	what string
 }
 
-// Memory gives the journal of a scope, under the head memory/<scope>, which begins with its first Append. A scope
+// OpenMemory gives the journal of a scope, under the head memory/<scope>, which begins with its first Append. A scope
 // is a name of at most 200 bytes that may have parts: role/fix-bug/coder.
-func (s *Store) Memory(scope string) (*Chain, error) { return OpenMemory(s, scope) }
-
-// OpenMemory is Store.Memory for a store of any kind.
 func OpenMemory(s Backing, scope string) (*Chain, error) {
 	if err := checkScope(scope, "scope of a memory"); err != nil {
 		return nil, err
@@ -66,22 +63,4 @@ func (c *Chain) Append(ctx context.Context, now int64, prev EventRef, drafts []D
 		return nil, nil
 	}
 	return journalAt(c.s, c.head, c.what, prev).Append(ctx, now, drafts, nil, derived...)
-}
-
-// Memories lists the scopes there are, by name.
-func (s *Store) Memories(ctx context.Context) ([]string, error) {
-	return s.named(ctx, protocol.MemoryHead(""))
-}
-
-// named lists the heads that begin with prefix, without it.
-func (s *Store) named(ctx context.Context, prefix string) ([]string, error) {
-	heads, err := s.Heads(ctx, prefix)
-	if err != nil {
-		return nil, err
-	}
-	out := make([]string, len(heads))
-	for i, h := range heads {
-		out[i] = strings.TrimPrefix(h.Name, prefix)
-	}
-	return out, nil
 }

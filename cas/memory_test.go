@@ -38,7 +38,7 @@ func remember(t *testing.T, m *cas.Chain, prev cas.EventRef, n int) cas.EventRef
 
 func memory(t *testing.T, s *cas.Store, scope string) *cas.Chain {
 	t.Helper()
-	m, err := s.Memory(scope)
+	m, err := cas.OpenMemory(s, scope)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func TestAMemoryIsAChainUnderItsOwnHead(t *testing.T) {
 	if _, err := m.Append(t.Context(), 1, cas.EventRef{}, []cas.Draft{{Data: protocol.Removed{ID: 1}}}); !errors.Is(err, protocol.ErrHeadMoved) {
 		t.Errorf("an append behind nothing: %v", err)
 	}
-	scopes, err := s.Memories(t.Context())
+	scopes, err := cas.Memories(t.Context(), s)
 	if err != nil || len(scopes) != 1 || scopes[0] != "role/flow/coder" {
 		t.Error(scopes, err)
 	}
@@ -131,7 +131,7 @@ func TestTwoWritersOfOneMemoryLoseNothing(t *testing.T) {
 func TestScopesAreNames(t *testing.T) {
 	s := openClosing(t, t.TempDir())
 	for _, scope := range []string{"", "/", "a/", "a//b", "..", "a/../b", "a b", "a\x00b", "\xff"} {
-		if _, err := s.Memory(scope); !errors.Is(err, protocol.ErrUsage) {
+		if _, err := cas.OpenMemory(s, scope); !errors.Is(err, protocol.ErrUsage) {
 			t.Errorf("%q: %v", scope, err)
 		}
 	}

@@ -1,7 +1,6 @@
 package cas
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -11,21 +10,13 @@ import (
 	"wf/protocol"
 )
 
-// Sink gives the journal of a sink of notifications, under the head notify/<name>, which begins with its first
+// OpenSink gives the journal of a sink of notifications, under the head notify/<name>, which begins with its first
 // Append. Names are as the scopes of memories.
-func (s *Store) Sink(name string) (*Chain, error) { return OpenSink(s, name) }
-
-// OpenSink is Store.Sink for a store of any kind.
 func OpenSink(s Backing, name string) (*Chain, error) {
 	if err := checkScope(name, "name of a sink"); err != nil {
 		return nil, err
 	}
 	return &Chain{s, protocol.NotifyHead(name), "notifications to " + name}, nil
-}
-
-// Sinks lists the sinks that have a journal, by name.
-func (s *Store) Sinks(ctx context.Context) ([]string, error) {
-	return s.named(ctx, protocol.NotifyHead(""))
 }
 
 // LockSink makes this process the only one that delivers to a sink, until unlock is called or the process ends,

@@ -42,38 +42,6 @@ func PutTable(t StoredTable) []Derived {
 	return []Derived{at(tableHeads, t.Head), at(tablePrefix, t.Data)}
 }
 
-// Table finds a table that this user stored; ok is false where there is none.
-func (s *Store) Table(ctx context.Context, id protocol.RunID) (t StoredTable, ok bool, err error) {
-	t.ID = id
-	for prefix, data := range map[string]*[]byte{tableHeads: &t.Head, tablePrefix: &t.Data} {
-		d, sealed, err := s.Derived(ctx, prefix+string(id))
-		if err != nil || !sealed || len(d.Data) < 8 {
-			return StoredTable{}, false, err
-		}
-		t.At, *data = int64(binary.BigEndian.Uint64(d.Data)), d.Data[8:]
-	}
-	return t, true, nil
-}
-
-// Tables lists the tables that this user stored, the one that changed last first.
-func (s *Store) Tables(ctx context.Context) (out []StoredTable, err error) {
-	all, err := s.tables(ctx)
-	if err != nil {
-		return nil, err
-	}
-	for _, m := range all {
-		id := protocol.RunID(m.key[len(tableHeads):])
-		d, sealed, err := s.Derived(ctx, m.key)
-		if err != nil {
-			return nil, err
-		}
-		if sealed && len(d.Data) >= 8 {
-			out = append(out, StoredTable{ID: id, At: m.at, Head: d.Data[8:]})
-		}
-	}
-	return out, nil
-}
-
 // tables lists the heads of tables, the one that changed last first.
 func (s *Store) tables(ctx context.Context) ([]memoEntry, error) {
 	all, err := s.memos(ctx, tableHeads)

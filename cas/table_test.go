@@ -22,7 +22,7 @@ func TestM03ACollectionBoundsTables(t *testing.T) {
 	}
 	there := func(i int) bool {
 		t.Helper()
-		x, ok, err := s.Table(ctx, id(i))
+		x, ok, err := Table(ctx, s, id(i))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -52,7 +52,7 @@ func TestM03ACollectionBoundsTables(t *testing.T) {
 	if !there(0) || there(1) || !there(2) {
 		t.Errorf("beyond the bound: %t %t %t, want the one that changed longest ago to be gone", there(0), there(1), there(2))
 	}
-	list, err := s.Tables(ctx)
+	list, err := Tables(ctx, s)
 	if err != nil || len(list) != TablesKept || list[0].ID != id(TablesKept) || list[1].ID != id(0) || list[0].Data != nil {
 		t.Errorf("%d are listed, %v", len(list), err)
 	}
@@ -79,8 +79,8 @@ func TestM03OnlyOwnTablesAreShown(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.opts.Seal = key
-	list, err := s.Tables(ctx)
-	if _, ok, e := s.Table(ctx, "T000000001"); ok || len(list) > 0 || err != nil || e != nil {
+	list, err := Tables(ctx, s)
+	if _, ok, e := Table(ctx, s, "T000000001"); ok || len(list) > 0 || err != nil || e != nil {
 		t.Errorf("%t %v, %v %v", ok, list, err, e)
 	}
 }

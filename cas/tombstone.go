@@ -48,15 +48,6 @@ func (d Deletion) Tombstone() Block { return d.tombstone }
 // TS is when the run was deleted, unix µs.
 func (d Deletion) TS() int64 { return d.ts }
 
-// Tombstone is that of a run which was deleted; nil where none was.
-func (s *Store) Tombstone(ctx context.Context, run protocol.RunID) (t *protocol.Tombstone, err error) {
-	err = s.view(ctx, func(tx *bolt.Tx) (err error) {
-		t, err = s.tombstone(tx, s.newLookup(tx), protocol.RunHead(run))
-		return err
-	})
-	return t, err
-}
-
 // tombstone is that of the run under a head, or nil.
 func (s *Store) tombstone(tx *bolt.Tx, lk *lookup, head string) (*protocol.Tombstone, error) {
 	run, ok := strings.CutPrefix(head, protocol.RunHead(""))
@@ -234,61 +225,6 @@ func (s *Store) Forks(ctx context.Context, run protocol.RunID) (out []Sharer, er
 	return out, err
 }
 
-// Tombstones are those of all runs that were deleted, by run.
-func (s *Store) Tombstones(ctx context.Context) ([]protocol.Tombstone, error) {
-	all, err := s.tombstones(ctx)
-	out := make([]protocol.Tombstone, len(all))
-	for i, t := range all {
-		out[i] = t.Tombstone
-	}
-	return out, err
-}
-
-// aTombstone is a tombstone, and whether the newest event of its run is still stored.
-type aTombstone struct {
-	protocol.Tombstone
-	stored bool
-}
-
-// tombstones reads all of them, some at a time: nothing else is kept from the store for long.
-func (s *Store) tombstones(ctx context.Context) (out []aTombstone, err error) {
-	heads, err := s.Heads(ctx, protocol.DeletedHead(""))
-	if err != nil {
-		return nil, err
-	}
-	for part := range slices.Chunk(heads, 64) {
-		var read []aTombstone
-		err := s.view(ctx, func(tx *bolt.Tx) error {
-			lk := s.newLookup(tx)
-			read = read[:0]
-			for _, h := range part {
-				data, err := lk.block(h.Link)
-				var t aTombstone
-				if err == nil {
-					err = Decode(data, &t.Tombstone)
-				}
-				var l protocol.Link
-				if err == nil {
-					l, err = protocol.ParseLink(t.Head)
-				}
-				if err != nil {
-					return fmt.Errorf("%s: %w", h.Name, err)
-				}
-				if name, ok := nameOf(l); ok {
-					t.stored = lk.stored(name.sum)
-				}
-				read = append(read, t)
-			}
-			return nil
-		})
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, read...)
-	}
-	return out, nil
-}
-
 // DropLock removes the file of the lock that this process has on a run: of a run that was deleted it is of no use.
 func (s *Store) DropLock(run protocol.RunID) error {
 	return classify(removeIfThere(s.driveLock(run)))
@@ -297,11 +233,30 @@ func (s *Store) DropLock(run protocol.RunID) error {
 // Uncollected are the runs that were deleted and whose newest event is still stored: the next collection frees
 // their space.
 func (s *Store) Uncollected(ctx context.Context) (n int, err error) {
-	all, err := s.tombstones(ctx)
-	for _, t := range all {
-		if t.stored {
-			n++
-		}
+	all, err := Tombstones(ctx, s)
+	if err != nil {
+		return 0, err
 	}
-	return n, err
+	for part := range slices.Chunk(all, 64) { // nothing else is kept from the store for long
+		stored := 0
+		err := s.view(ctx, func(tx *bolt.Tx) error {
+			lk := s.newLookup(tx)
+			stored = 0
+			for _, t := range part {
+				l, err := protocol.ParseLink(t.Head)
+				if err != nil {
+					return fmt.Errorf("the tombstone of run %s: %w", t.Run, err)
+				}
+				if name, ok := nameOf(l); ok && lk.stored(name.sum) {
+					stored++
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return 0, err
+		}
+		n += stored
+	}
+	return n, nil
 }

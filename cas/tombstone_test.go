@@ -49,7 +49,7 @@ func TestADeletedRunLeavesATombstoneAlone(t *testing.T) {
 	if layout() != layoutDeleted {
 		t.Errorf("a store with one has layout %d", layout())
 	}
-	stone := must(s.Tombstone(ctx, "one"))
+	stone := must(Tombstone(ctx, s, "one"))
 	if stone.Head != h.Link.String() || stone.Seq != h.Seq || stone.Run != "one" || stone.By != "ada" || stone.Why != "too old" {
 		t.Errorf("%+v", stone)
 	}
@@ -124,7 +124,7 @@ func TestADeletionOfARunThatMovedIsRefused(t *testing.T) {
 	if err := s.Commit(ctx, Batch{Deletes: []Deletion{d}}); !errors.Is(err, protocol.ErrHeadMoved) {
 		t.Errorf("%v", err)
 	}
-	if stone := must(s.Tombstone(ctx, "one")); stone != nil {
+	if stone := must(Tombstone(ctx, s, "one")); stone != nil {
 		t.Errorf("%+v", stone)
 	}
 }
@@ -245,7 +245,7 @@ func TestAllTombstonesAreRead(t *testing.T) {
 		buried[run] = true
 		if n := i + 1; n == 1 || n%64 < 2 || n%64 == 63 { // below, at and beyond a part
 			seen := map[protocol.RunID]bool{}
-			all := must(s.Tombstones(ctx))
+			all := must(Tombstones(ctx, s))
 			for _, x := range all {
 				seen[x.Run] = true
 			}
@@ -257,7 +257,7 @@ func TestAllTombstonesAreRead(t *testing.T) {
 	if _, err := GC(ctx, s, GCOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if n := must(s.Uncollected(ctx)); n != 0 || len(must(s.Tombstones(ctx))) != len(buried) {
+	if n := must(s.Uncollected(ctx)); n != 0 || len(must(Tombstones(ctx, s))) != len(buried) {
 		t.Errorf("after gc: %d to be collected", n)
 	}
 }

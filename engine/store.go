@@ -23,10 +23,7 @@ type Store interface {
 
 // Ledger is the heads of a store, and the one way in which they move.
 type Ledger interface {
-	// Head reads a head; one that does not exist is the zero Head and no error.
-	Head(ctx context.Context, name string) (cas.Head, error)
-	// Heads lists the heads with names that begin with prefix, by name.
-	Heads(ctx context.Context, prefix string) ([]cas.Head, error)
+	cas.Lists
 	// Journal opens the journal of a run at its head; a run that does not exist yet begins with
 	// its first Append.
 	Journal(ctx context.Context, run protocol.RunID) (*cas.Journal, error)
@@ -34,11 +31,6 @@ type Ledger interface {
 	// protocol.ErrHeadMoved where a head is not at its Old, ErrRunDeleted for a run that was deleted, ErrFenced where the
 	// claim of the batch was taken over.
 	Commit(ctx context.Context, b cas.Batch) error
-	// Reader gives a function that reads many blocks one after another, as those of the files of a tree, and may remember what
-	// lay beside one that it read. What it gives must not be changed.
-	Reader(ctx context.Context) func(protocol.Link) ([]byte, error)
-	// Derived reads a derived value, and whether this user sealed it; see cas.Store.Derived.
-	cas.DerivedReader
 }
 
 // Claims say which process drives a run.

@@ -233,7 +233,7 @@ func (s *Store) Head(ctx context.Context, name string) (h cas.Head, err error) {
 
 // Heads lists the heads with names that begin with prefix, by name.
 func (s *Store) Heads(ctx context.Context, prefix string) ([]cas.Head, error) {
-	got, err := s.query(ctx, `select name, cid, seq, ts from wf.heads where name >= $1 and starts_with(name, $1) and cid is not null order by name`, text(prefix))
+	got, err := s.query(ctx, `select name, cid, seq, ts from wf.heads where `+under("name")+` and cid is not null order by name`, prefixed(prefix)...)
 	if err != nil {
 		return nil, err
 	}
@@ -267,20 +267,12 @@ func (s *Store) Tip(ctx context.Context, run protocol.RunID) (protocol.Link, pro
 
 // absent says why a run has no head.
 func (s *Store) absent(ctx context.Context, run protocol.RunID) error {
-	h, err := s.Head(ctx, protocol.DeletedHead(run))
-	if err != nil {
+	t, err := cas.Tombstone(ctx, s, run)
+	switch {
+	case err != nil:
 		return err
-	}
-	if !h.Link.Defined() {
+	case t == nil:
 		return fmt.Errorf("run %s: %w", run, protocol.ErrUnknownRun)
-	}
-	data, err := s.Block(ctx, h.Link)
-	t := new(protocol.Tombstone)
-	if err == nil {
-		err = cas.Decode(data, t)
-	}
-	if err != nil {
-		return fmt.Errorf("the tombstone of run %s: %w", run, err)
 	}
 	return t.Error()
 }

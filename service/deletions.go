@@ -7,13 +7,14 @@ import (
 	"slices"
 
 	"wf/api"
+	"wf/cas"
 	"wf/protocol"
 	"wf/service/query"
 )
 
 // Deletions lists the runs that were deleted.
 func (l *Local) Deletions(ctx context.Context, p api.Part) (*api.Deletions, error) {
-	all, err := l.Store.Tombstones(ctx)
+	all, err := cas.Tombstones(ctx, l.Store)
 	if err != nil {
 		return nil, err
 	}

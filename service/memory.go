@@ -12,6 +12,7 @@ import (
 	"wf/agentkit/embed"
 	"wf/agentkit/memory"
 	"wf/api"
+	"wf/cas"
 	"wf/protocol"
 	"wf/service/compose"
 	"wf/service/query"
@@ -55,7 +56,7 @@ func (l *Local) mayEmbed(ctx context.Context, model string) error {
 
 // Scopes lists the memories of the store.
 func (l *Local) Scopes(ctx context.Context) (*api.MemoryScopes, error) {
-	names, err := l.Store.Memories(ctx)
+	names, err := cas.Memories(ctx, l.Store)
 	if err != nil {
 		return nil, err
 	}

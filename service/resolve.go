@@ -63,7 +63,7 @@ func Resolve(ctx context.Context, u *compose.Setup, s *cas.Store, text string) (
 		return api.Ref{}, protocol.ErrNotFound.With("", "no block %s in %s", w.Name, s.Dir())
 	}
 	for _, id := range []string{w.Name, strings.ToUpper(w.Name)} {
-		t, err := s.Tombstone(ctx, protocol.RunID(id))
+		t, err := cas.Tombstone(ctx, s, protocol.RunID(id))
 		if err == nil && t != nil {
 			err = t.Error()
 		}

@@ -18,7 +18,7 @@ import (
 
 // Tables lists what sweeps and evals of this user have come to.
 func (l *Local) Tables(ctx context.Context, p api.Part) (*api.TableList, error) {
-	all, err := l.Store.Tables(ctx)
+	all, err := cas.Tables(ctx, l.Store)
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +48,7 @@ func (l *Local) Tables(ctx context.Context, p api.Part) (*api.TableList, error) 
 
 // Table is what a sweep or an eval of this user has come to.
 func (l *Local) Table(ctx context.Context, id protocol.RunID) (*api.Table, error) {
-	t, ok, err := l.Store.Table(ctx, id)
+	t, ok, err := cas.Table(ctx, l.Store, id)
 	if err == nil && !ok {
 		err = protocol.ErrNotFound.With("the page lists those that are there; of one that is gone, the runs have its id as a tag", "there is no table %.40q", id)
 	}

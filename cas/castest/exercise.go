@@ -24,8 +24,7 @@ import (
 type Store interface {
 	protocol.Feed
 	cas.Backing
-	cas.DerivedReader
-	Heads(ctx context.Context, prefix string) ([]cas.Head, error)
+	cas.Lists
 	Journal(ctx context.Context, run protocol.RunID) (*cas.Journal, error)
 	Commit(ctx context.Context, b cas.Batch) error
 	Base(ctx context.Context, run protocol.RunID) (base protocol.RunID, shared protocol.Seq, err error)
@@ -59,6 +58,8 @@ func Exercise[S Store](t *testing.T, open Opener[S], moves func(t *testing.T, s 
 		{"a memory is a journal of its own", memory},
 		{"cursors outside of the journal are named", cursors},
 		{"derived values belong to a head", derived},
+		{"lists tell what there is", lists},
+		{"a prefix of names lists what begins with it", prefixes},
 		{"many goroutines append and none loses an event", concurrent},
 		{"a follower hears of every commit", follow},
 		{"a fence that the store did not give is refused", strangeFence},

@@ -54,7 +54,7 @@ func (j memoryJournal) Text(ctx context.Context, l protocol.Link) (string, error
 
 // OpenMemory opens a memory; model is the embedding model that is asked for, "" the one it has.
 func (u *Setup) OpenMemory(ctx context.Context, s *cas.Store, scope, model string) (*memory.Store, error) {
-	m, err := s.Memory(scope)
+	m, err := cas.OpenMemory(s, scope)
 	if err != nil {
 		return nil, err
 	}
@@ -151,7 +151,7 @@ func (u *Setup) NoteMemory(ctx context.Context, s *cas.Store, scope string) {
 // MemoryScopes are the memories of the store; none where it cannot be read.
 func (u *Setup) MemoryScopes(ctx context.Context) (out []string) {
 	err := u.WithStore(ctx, func(s *cas.Store) (err error) {
-		out, err = s.Memories(ctx)
+		out, err = cas.Memories(ctx, s)
 		return err
 	})
 	if err != nil {

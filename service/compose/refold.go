@@ -57,7 +57,7 @@ func refoldRun(ctx context.Context, e *engine.Engine, run protocol.RunID) (*cas.
 }
 
 func (u *Setup) refoldMemory(ctx context.Context, s *cas.Store, scope string) (*cas.Finding, error) {
-	m, err := s.Memory(scope)
+	m, err := cas.OpenMemory(s, scope)
 	if err != nil {
 		return nil, err
 	}

@@ -28,9 +28,25 @@ type Configured struct {
 	Workflows []string // that it is for; none is all
 }
 
+// Store is what deliveries ask of a store of runs.
+type Store interface {
+	protocol.Feed
+	cas.Lists
+	cas.Backing
+	// Commit makes a batch durable; see engine.Ledger.
+	Commit(ctx context.Context, b cas.Batch) error
+	// MayGoOn is nil where runs may go on, else an error wrapping protocol.ErrHeld.
+	MayGoOn(ctx context.Context) error
+	// LockSink makes this process the only one that delivers to a sink, until unlock is called or the process ends,
+	// however it ends; ok is false where another one is.
+	LockSink(name string) (unlock func() error, ok bool, err error)
+}
+
+var _ Store = (*cas.Store)(nil)
+
 // A Deliverer delivers the notifications of a store. Its fields are set before its first use.
 type Deliverer struct {
-	Store  *cas.Store
+	Store  Store
 	Engine *engine.Engine
 	Sinks  []Configured // of the configs, as far as they are trusted
 	// Trusts reports whether notifications go where a workflow says; nil is never.

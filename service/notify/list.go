@@ -18,7 +18,7 @@ import (
 
 // List is what is to be delivered in a store, and what was delivered last: to the sinks of the configs, and to those
 // that have a journal besides. Without a store, s is nil.
-func List(ctx context.Context, s *cas.Store, configured []Configured, q api.NotificationQuery) (*api.NotificationList, error) {
+func List(ctx context.Context, s Store, configured []Configured, q api.NotificationQuery) (*api.NotificationList, error) {
 	out := &api.NotificationList{Schema: "wf.notifications/v1", Sinks: []api.Sink{}, Items: []api.Notification{}}
 	for _, c := range configured {
 		out.Sinks = append(out.Sinks, api.Sink{Name: c.Journal, To: config.Where(c.Sink), On: c.On, Workflows: c.Workflows})
@@ -26,7 +26,7 @@ func List(ctx context.Context, s *cas.Store, configured []Configured, q api.Noti
 	if s == nil {
 		return out, nil
 	}
-	names, err := s.Sinks(ctx)
+	names, err := cas.Sinks(ctx, s)
 	if err != nil {
 		return nil, err
 	}
@@ -142,8 +142,8 @@ func timeOf(us int64) api.Time { return time.UnixMicro(us).UTC().Format(time.RFC
 
 // Retry has deliveries attempted at once, with all their time before them: those whose ids begin as one of ids, or
 // all that failed. It gives the ids; one that fits nothing is an error, and nothing is done.
-func Retry(ctx context.Context, s *cas.Store, now time.Time, by string, all bool, ids []string) (revived []string, err error) {
-	names, err := s.Sinks(ctx)
+func Retry(ctx context.Context, s Store, now time.Time, by string, all bool, ids []string) (revived []string, err error) {
+	names, err := cas.Sinks(ctx, s)
 	if err != nil {
 		return nil, err
 	}

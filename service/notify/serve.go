@@ -65,8 +65,10 @@ func (s *server) await(ctx context.Context, since uint64) {
 
 // turn takes the sinks that it can get, and looks at what has changed.
 func (s *server) turn(ctx context.Context) error {
-	if held, err := s.d.Store.Held(ctx); err != nil || held != nil {
-		return err // nothing is told of a store that was restored, before it is adopted
+	if err := s.d.Store.MayGoOn(ctx); errors.Is(err, protocol.ErrHeld) {
+		return nil // nothing is told of a store that was restored, before it is adopted
+	} else if err != nil {
+		return err
 	}
 	if !s.opened {
 		if err := s.d.Open(ctx, nil); err != nil {
@@ -106,7 +108,7 @@ func (s *server) names(ctx context.Context) (names []string, err error) {
 	for _, c := range s.d.Sinks {
 		names = append(names, c.Journal)
 	}
-	all, err := s.d.Store.Sinks(ctx)
+	all, err := cas.Sinks(ctx, s.d.Store)
 	for _, name := range all {
 		if strings.HasPrefix(name, workflowSinks) {
 			names = append(names, name)

@@ -19,7 +19,7 @@ func ProjectSink(name string) string { return "project/" + name }
 // A journal is that of a sink, with what it adds up to. Its owner holds mu.
 type journal struct {
 	name  string
-	store *cas.Store
+	store Store
 	chain *cas.Chain
 
 	mu     sync.Mutex
@@ -56,8 +56,8 @@ func (j *journal) passing(least int) []cas.Draft {
 }
 
 // openJournal reads the journal of a sink: from its stored state on, where there is a good one.
-func openJournal(ctx context.Context, s *cas.Store, name string) (*journal, error) {
-	chain, err := s.Sink(name)
+func openJournal(ctx context.Context, s Store, name string) (*journal, error) {
+	chain, err := cas.OpenSink(s, name)
 	if err != nil {
 		return nil, err
 	}
@@ -138,8 +138,8 @@ func (j *journal) append(ctx context.Context, now time.Time, decide func(*State)
 
 // Refold holds the stored state of a sink against its journal, up to the event seq that it belongs to. Where there is
 // no stored state it is the same.
-func Refold(ctx context.Context, s *cas.Store, name string) (seq protocol.Seq, same bool, err error) {
-	chain, err := s.Sink(name)
+func Refold(ctx context.Context, s Store, name string) (seq protocol.Seq, same bool, err error) {
+	chain, err := cas.OpenSink(s, name)
 	if err != nil {
 		return 0, false, err
 	}
@@ -194,9 +194,9 @@ func (j *journal) keep(ctx context.Context, least int) error {
 
 // Open begins the journals of sinks that have none yet: what the runs of the store have recorded by now fires
 // nothing.
-func Open(ctx context.Context, s *cas.Store, now time.Time, names []string) error {
+func Open(ctx context.Context, s Store, now time.Time, names []string) error {
 	for _, name := range names {
-		chain, err := s.Sink(name)
+		chain, err := cas.OpenSink(s, name)
 		if err != nil {
 			return err
 		}
@@ -221,8 +221,8 @@ func Open(ctx context.Context, s *cas.Store, now time.Time, names []string) erro
 
 // PassOver has the events that runs hold by now fire nothing, at any sink: the runs came from elsewhere, and are
 // taken over.
-func PassOver(ctx context.Context, s *cas.Store, now time.Time, heads []cas.Head) error {
-	names, err := s.Sinks(ctx)
+func PassOver(ctx context.Context, s Store, now time.Time, heads []cas.Head) error {
+	names, err := cas.Sinks(ctx, s)
 	if err != nil || len(heads) == 0 {
 		return err
 	}
