@@ -21,11 +21,3 @@ type Backing interface {
 }
 
 var _ Backing = (*Store)(nil)
-
-// A Fence is a claim on a tree of runs, as batches that are written under it carry it: a store that gives
-// claims takes the batch only while the claim is the last one on Root, else the error wraps
-// protocol.ErrFenced and nothing is stored. Tokens are random, and compared for equality alone.
-type Fence struct {
-	Root  protocol.RunID
-	Token [16]byte
-}

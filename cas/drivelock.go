@@ -1,6 +1,7 @@
 package cas
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,11 +12,11 @@ import (
 	"wf/protocol"
 )
 
-// LockRun makes this process the only driver of a run until unlock is called or the process
+// Claim makes this process the only driver of a run until the claim is released or the process
 // ends, however it ends. A run that is driven already is an error wrapping
 // protocol.ErrRunLive that names the process. Nothing but another driver hinders it: Driven
-// takes no lock.
-func (s *Store) LockRun(id protocol.RunID) (unlockRun func() error, err error) {
+// takes no lock. Nor does the end of ctx: a run that is to be suspended is claimed for that.
+func (s *Store) Claim(_ context.Context, id protocol.RunID) (Claim, error) {
 	if err := checkRunID(id); err != nil {
 		return nil, err
 	}
@@ -39,15 +40,15 @@ func (s *Store) LockRun(id protocol.RunID) (unlockRun func() error, err error) {
 		_ = f.Close()
 		return nil, s.runLive(id)
 	}
-	return sync.OnceValue(func() error {
+	return lockClaim{sync.OnceValue(func() error {
 		return errors.Join(hideLock(f), files.FreeLock(f))
-	}), nil
+	})}, nil
 }
 
 // Driven reports whether a process drives a run, be it this one. It asks the kernel about the
-// lock of LockRun and takes none, so that it hinders no driver; nor does it open the database.
+// lock of Claim and takes none, so that it hinders no driver; nor does it open the database.
 // A run that no process ever drove is not driven.
-func (s *Store) Driven(id protocol.RunID) (bool, error) {
+func (s *Store) Driven(_ context.Context, id protocol.RunID) (bool, error) {
 	if err := checkRunID(id); err != nil {
 		return false, err
 	}
@@ -66,9 +67,9 @@ func (s *Store) Driven(id protocol.RunID) (bool, error) {
 	return held, nil
 }
 
-// Undriven is nil where no process drives a run, and where one does the error of LockRun.
-func (s *Store) Undriven(id protocol.RunID) error {
-	driven, err := s.Driven(id)
+// Undriven is nil where no process drives a run, and where one does the error of Claim.
+func (s *Store) Undriven(ctx context.Context, id protocol.RunID) error {
+	driven, err := s.Driven(ctx, id)
 	if err == nil && driven {
 		err = s.runLive(id)
 	}

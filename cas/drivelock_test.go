@@ -17,7 +17,7 @@ func TestAKilledProcessDrivesNothing(t *testing.T) {
 	defer s.Close()
 	is := func(want bool, when string) {
 		t.Helper()
-		if got, err := s.Driven("r1"); err != nil || got != want {
+		if got, err := s.Driven(t.Context(), "r1"); err != nil || got != want {
 			t.Errorf("%s the run is driven: %t, %v", when, got, err)
 		}
 	}
@@ -32,12 +32,12 @@ func TestAKilledProcessDrivesNothing(t *testing.T) {
 	}
 	_ = cmd.Wait() // it was killed
 	is(false, "after kill -9")
-	unlock, err := s.LockRun("r1")
+	claim, err := s.Claim(t.Context(), "r1")
 	if err != nil {
 		t.Fatal(err)
 	}
 	is(true, "driven here")
-	if err := unlock(); err != nil {
+	if err := claim.Release(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	is(false, "let go")
@@ -62,20 +62,20 @@ func TestALockThatIsNoFileHindersNone(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "store")
 	s := openStore(t, dir)
 	defer s.Close()
-	unlock, err := s.LockRun("r1") // makes the directory of the locks
+	claim, err := s.Claim(t.Context(), "r1") // makes the directory of the locks
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := unlock(); err != nil {
+	if err := claim.Release(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if err := syscall.Mkfifo(filepath.Join(dir, "runs", "r2.lock"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if driven, err := s.Driven("r2"); driven || err == nil || !strings.Contains(err.Error(), "not a regular file") {
+	if driven, err := s.Driven(t.Context(), "r2"); driven || err == nil || !strings.Contains(err.Error(), "not a regular file") {
 		t.Errorf("a pipe is a driver: %t, %v", driven, err)
 	}
-	if _, err := s.LockRun("r2"); err == nil {
+	if _, err := s.Claim(t.Context(), "r2"); err == nil {
 		t.Error("a pipe was taken for a lock")
 	}
 	target := filepath.Join(t.TempDir(), "precious")
@@ -85,7 +85,7 @@ func TestALockThatIsNoFileHindersNone(t *testing.T) {
 	if err := os.Symlink(target, filepath.Join(dir, "runs", "r3.lock")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.LockRun("r3"); err == nil || !strings.Contains(err.Error(), "not a regular file") {
+	if _, err := s.Claim(t.Context(), "r3"); err == nil || !strings.Contains(err.Error(), "not a regular file") {
 		t.Errorf("a link was taken for a lock: %v", err)
 	}
 	counter := filepath.Join(dir, "store.lock")

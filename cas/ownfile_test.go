@@ -1,6 +1,7 @@
 package cas
 
 import (
+	"context"
 	"encoding/hex"
 	"errors"
 	"math/rand/v2"
@@ -62,7 +63,7 @@ func TestNoDirectoryOfAStoreIsALink(t *testing.T) {
 		dir string
 		do  func(*Store) error
 	}{
-		"the lock of a run": {dirRuns, func(s *Store) error { _, err := s.LockRun("R1"); return err }},
+		"the lock of a run": {dirRuns, func(s *Store) error { _, err := s.Claim(context.Background(), "R1"); return err }},
 		"a collection":      {dirRuns, func(s *Store) error { _, err := lockGC(t.Context(), s, true); return err }},
 		"a large block":     {dirBlobs, func(s *Store) error { return s.Commit(t.Context(), Batch{Blocks: []Block{Raw(noise)}}) }},
 		"one of a shard": {filepath.Join(dirBlobs, hex.EncodeToString([]byte(digest[:1]))), func(s *Store) error {

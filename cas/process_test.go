@@ -82,7 +82,7 @@ func child(args []string) error {
 			return err
 		}
 	case "drive":
-		unlock, err := s.LockRun(protocol.RunID(args[2]))
+		claim, err := s.Claim(ctx, protocol.RunID(args[2]))
 		if err != nil {
 			return err
 		}
@@ -90,7 +90,7 @@ func child(args []string) error {
 		if _, err := io.Copy(io.Discard, os.Stdin); err != nil {
 			return err
 		}
-		if err := unlock(); err != nil {
+		if err := claim.Release(ctx); err != nil {
 			return err
 		}
 	case "redrive":
@@ -99,11 +99,11 @@ func child(args []string) error {
 			return err
 		}
 		for range n {
-			unlock, err := s.LockRun(protocol.RunID(args[2]))
+			claim, err := s.Claim(ctx, protocol.RunID(args[2]))
 			if err != nil {
 				return err
 			}
-			if err := unlock(); err != nil {
+			if err := claim.Release(ctx); err != nil {
 				return err
 			}
 		}

@@ -25,7 +25,7 @@ const (
 	tableKeptAt = 90 * 24 * time.Hour // how long one is kept after it changed
 )
 
-// A StoredTable is a table as a store has it. Its id has the form of that of a run, and LockRun tells whether a process still
+// A StoredTable is a table as a store has it. Its id has the form of that of a run, and Claim tells whether a process still
 // fills it.
 type StoredTable struct {
 	ID   protocol.RunID

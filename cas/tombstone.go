@@ -163,11 +163,11 @@ func dropHead(tx *bolt.Tx, name string) error {
 // DropFiles drops the files of a workspace that a run recorded: its journal and conclusions stay. The next collections
 // remove what nothing else has. It reports whether there were any. No process may drive the run meanwhile.
 func (s *Store) DropFiles(ctx context.Context, run protocol.RunID) (there bool, err error) {
-	unlock, err := s.LockRun(run)
+	claim, err := s.Claim(ctx, run)
 	if err != nil {
 		return false, err
 	}
-	defer func() { err = errors.Join(err, unlock()) }()
+	defer func() { err = errors.Join(err, claim.Release(ctx)) }()
 	name := protocol.FilesHead(run)
 	h, err := s.Head(ctx, name)
 	if err != nil || !h.Link.Defined() {
@@ -226,7 +226,7 @@ func (s *Store) Forks(ctx context.Context, run protocol.RunID) (out []Sharer, er
 }
 
 // DropLock removes the file of the lock that this process has on a run: of a run that was deleted it is of no use.
-func (s *Store) DropLock(run protocol.RunID) error {
+func (s *Store) DropLock(_ context.Context, run protocol.RunID) error {
 	return classify(removeIfThere(s.driveLock(run)))
 }
 

@@ -255,7 +255,7 @@ func (k *Supervisor) sort(run protocol.RunID, head protocol.Link, now time.Time)
 
 // consider goes on with a run that another process left waiting, or answered.
 func (k *Supervisor) consider(run protocol.RunID, h cas.Head) error {
-	driven, err := k.s.Driven(run)
+	driven, err := k.s.Driven(k.ctx, run)
 	if driven {
 		k.leave(run, unmanaged{h.Link, time.Now()}) // to be looked at when it is let go
 		return nil

@@ -20,7 +20,7 @@ func untilDriven(ctx context.Context, s engine.Store, run protocol.RunID, first 
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		if driven, err := s.Driven(run); err != nil || driven {
+		if driven, err := s.Driven(ctx, run); err != nil || driven {
 			return err
 		}
 		if _, seq, err := s.Tip(ctx, run); err != nil || seq > first {

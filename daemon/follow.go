@@ -267,7 +267,7 @@ func (t *trail) event(ctx context.Context, e protocol.Entry) error {
 func (t *trail) there(ctx context.Context, quiet bool) error {
 	switch {
 	case t.until == api.Never && quiet:
-		driven, err := t.isDriven()
+		driven, err := t.isDriven(ctx)
 		if err != nil {
 			return err
 		}
@@ -279,7 +279,7 @@ func (t *trail) there(ctx context.Context, quiet bool) error {
 	case t.until != api.Parked:
 		return nil
 	}
-	if driven, err := t.isDriven(); err != nil || driven {
+	if driven, err := t.isDriven(ctx); err != nil || driven {
 		return err
 	}
 	st, err := t.of.Engine.State(ctx, t.run)
@@ -299,9 +299,9 @@ func (t *trail) there(ctx context.Context, quiet bool) error {
 }
 
 // isDriven reports whether a process drives the run, or this one is about to.
-func (t *trail) isDriven() (bool, error) {
+func (t *trail) isDriven(ctx context.Context) (bool, error) {
 	if t.of.Keeper.Drives(t.run) {
 		return true, nil
 	}
-	return t.of.Store.Driven(t.run)
+	return t.of.Store.Driven(ctx, t.run)
 }

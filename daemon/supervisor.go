@@ -163,21 +163,27 @@ func (k *Supervisor) ended() (n uint64, next <-chan struct{}) {
 // it was recorded, or when there was nothing to do; else why it cannot be driven.
 func (k *Supervisor) Resume(ctx context.Context, run protocol.RunID, status protocol.RunStatus, o engine.DriveOptions) error {
 	k.mu.Lock()
-	if r := k.runs[run]; r != nil && r.driving {
+	drives := func() bool { return k.runs[run] != nil && k.runs[run].driving }
+	if !drives() {
+		k.mu.Unlock()
+		err := k.s.Undriven(ctx, run) // others need not wait for a database
+		k.mu.Lock()
+		if err != nil && !drives() {
+			k.mu.Unlock()
+			return err
+		}
+	}
+	if drives() {
 		if status != protocol.Suspended {
 			k.mu.Unlock()
 			return protocol.ErrRunLive.With("it goes on already", "this process drives run %s", run)
 		}
 		// Its drive is about to end: the suspension is on disk.
-		moved := make(chan struct{})
+		r, moved := k.runs[run], make(chan struct{})
 		r.signal()
 		r.resume, r.moved = &o, moved
 		k.mu.Unlock()
 		return waitFor(ctx, moved)
-	}
-	if err := k.s.Undriven(run); err != nil {
-		k.mu.Unlock()
-		return err
 	}
 	moved := make(chan struct{})
 	r := k.begin(run, o)
@@ -226,7 +232,7 @@ func (k *Supervisor) Suspend(ctx context.Context, run protocol.RunID) error {
 	r := k.runs[run]
 	if r == nil || !r.driving {
 		k.mu.Unlock()
-		return k.s.Undriven(run)
+		return k.s.Undriven(ctx, run)
 	}
 	r.again = nil
 	halt, over := r.halt, r.over

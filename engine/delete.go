@@ -44,18 +44,18 @@ func (e *Engine) delete(ctx context.Context, run protocol.RunID, b Burial, at in
 	}
 	if b.DryRun {
 		for _, r := range runs {
-			if err := e.Store.Undriven(r); err != nil {
+			if err := e.Store.Undriven(ctx, r); err != nil {
 				return nil, err
 			}
 		}
 		return runs, nil
 	}
 	for _, r := range runs {
-		unlock, err := e.Store.LockRun(r)
+		claim, err := e.Store.Claim(ctx, r)
 		if err != nil {
 			return nil, err
 		}
-		defer unlock()
+		defer e.letGo(ctx, r, claim)
 	}
 	hide := hider(s.Program())
 	var batch cas.Batch
@@ -87,7 +87,7 @@ func (e *Engine) delete(ctx context.Context, run protocol.RunID, b Burial, at in
 	for _, r := range runs {
 		e.dropCopies(r)
 		e.dropForked(r)
-		if err := e.Store.DropLock(r); err != nil {
+		if err := e.Store.DropLock(ctx, r); err != nil {
 			e.warn(fmt.Errorf("run %s is deleted, and the file of its lock is left: %w", r, err))
 		}
 	}

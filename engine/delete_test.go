@@ -50,7 +50,7 @@ func TestSubRunsAreDeletedWithTheirRootAndNeverAlone(t *testing.T) {
 		t.Errorf("a sub-run alone: %v", err)
 	}
 	for _, run := range []protocol.RunID{id, child} { // driven by another process
-		unlock, err := b.e.Store.LockRun(run)
+		claim, err := b.e.Store.Claim(t.Context(), run)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -59,7 +59,7 @@ func TestSubRunsAreDeletedWithTheirRootAndNeverAlone(t *testing.T) {
 				t.Errorf("while run %s is driven: %v", run, err)
 			}
 		}
-		if err := unlock(); err != nil {
+		if err := claim.Release(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}

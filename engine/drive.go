@@ -25,19 +25,19 @@ type DriveOptions struct {
 }
 
 // Drive goes on with a run until it is over or nothing can move, and returns where it stands.
-// It holds the run's lock meanwhile: driving a run twice is an error wrapping
+// It has the claim on the run meanwhile: driving a run twice is an error wrapping
 // protocol.ErrRunLive. When ctx ends it stops what it started, suspends the run and returns
 // the state with ctx's error.
 func (e *Engine) Drive(ctx context.Context, run protocol.RunID, o DriveOptions) (*rules.State, error) {
 	if err := e.Store.MayGoOn(context.WithoutCancel(ctx)); err != nil {
 		return nil, err
 	}
-	unlock, err := e.Store.LockRun(run)
+	claim, err := e.Store.Claim(ctx, run)
 	if err != nil {
 		return nil, err
 	}
-	defer unlock()
-	d := &driver{e: e, run: run, work: map[string]*worker{}, in: make(chan report), pipe: newPipe(),
+	defer e.letGo(ctx, run, claim)
+	d := &driver{e: e, run: run, claim: claim, work: map[string]*worker{}, in: make(chan report), pipe: newPipe(),
 		preparing: map[string]*preparation{}, fresh: map[protocol.Link][]byte{}, stored: o.stored, held: o.held, past: e.pasts.take(run)}
 	defer e.pasts.rest(d.past)
 	defer func() { d.pipe.close() }()
@@ -85,12 +85,13 @@ func (e *Engine) Drive(ctx context.Context, run protocol.RunID, o DriveOptions) 
 
 // driver owns a run while it is driven; all its fields belong to the goroutine of Drive.
 type driver struct {
-	e    *Engine
-	run  protocol.RunID
-	j    *cas.Journal
-	s    *rules.State
-	from *drivenRecords     // what s reads
-	work map[string]*worker // visits that have begun, by step
+	e     *Engine
+	run   protocol.RunID
+	claim cas.Claim
+	j     *cas.Journal
+	s     *rules.State
+	from  *drivenRecords     // what s reads
+	work  map[string]*worker // visits that have begun, by step
 
 	preparing map[string]*preparation // those of them that go on beside the run, by step
 	prepares  sync.WaitGroup
@@ -161,6 +162,7 @@ func (d *driver) load(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	d.j.Under(d.claim.Fence())
 	if err := s.FoldMore(d.e.Store.After(ctx, d.run, s.Seq)); err != nil {
 		return err
 	}

@@ -2,11 +2,20 @@ package engine
 
 import (
 	"context"
+	"fmt"
 
 	"wf/api"
+	"wf/cas"
 	"wf/engine/rules"
 	"wf/protocol"
 )
+
+// letGo releases a claim. Where that fails nothing is lost: the claim ends with this process.
+func (e *Engine) letGo(ctx context.Context, run protocol.RunID, c cas.Claim) {
+	if err := c.Release(context.WithoutCancel(ctx)); err != nil {
+		e.warn(fmt.Errorf("run %s: the claim on it is not released yet: %w", run, err))
+	}
+}
 
 // Driving sees whether a process drives a run. A sub-workflow is driven by the process that drives
 // the run it belongs to. The answer belongs to s: where the run has moved since, nothing is known.
@@ -38,7 +47,7 @@ func (e *Engine) driven(ctx context.Context, run protocol.RunID, s *rules.State,
 	if depth > deepest {
 		return false, inCircles(run)
 	}
-	driven, err := e.Store.Driven(run)
+	driven, err := e.Store.Driven(ctx, run)
 	if err != nil || driven || s.Info.Parent == nil || s.Info.Forked.Defined() {
 		return driven, err
 	}

@@ -423,25 +423,25 @@ func TestC05WhenAConversationDoesNotGoBack(t *testing.T) {
 	b := newBench(t)
 	run := talked(t, b, 1, "one")
 	o := b.before(run, 1)
-	unlock, err := b.e.Store.LockRun(run)
+	claim, err := b.e.Store.Claim(t.Context(), run)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := b.e.GoBack(t.Context(), run, o); !errors.Is(err, protocol.ErrRunLive) {
 		t.Errorf("while it is driven: %v", err)
 	}
-	if err := unlock(); err != nil {
+	if err := claim.Release(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	v := b.goesBack(run, o)
 	forth := engine.Going{Chat: protocol.ChatMoved{What: protocol.ChatRedo, Next: run}, To: link(t, v.Undo)}
-	if unlock, err = b.e.Store.LockRun(run); err != nil {
+	if claim, err = b.e.Store.Claim(t.Context(), run); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := b.e.GoBack(t.Context(), v.Next, forth); !errors.Is(err, protocol.ErrRunLive) {
 		t.Errorf("while the other one is driven: %v", err)
 	}
-	if err := unlock(); err != nil {
+	if err := claim.Release(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	forth.Chat.Next = "NOSUCHRUN1"

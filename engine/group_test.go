@@ -185,7 +185,7 @@ func (g *groupBench) goOnInLine(id protocol.RunID) *driven {
 	again := time.NewTicker(time.Millisecond)
 	defer again.Stop()
 	for {
-		driving, err := g.e.Store.Driven(id)
+		driving, err := g.e.Store.Driven(g.t.Context(), id)
 		if err != nil {
 			g.t.Fatal(err)
 		}

@@ -179,7 +179,7 @@ func (e *Engine) room(ctx context.Context, g *groupAt, w *want) (ok bool, err er
 			return false
 		}
 		var driven bool
-		if driven, err = e.Store.Driven(c.Run); err != nil || driven {
+		if driven, err = e.Store.Driven(ctx, c.Run); err != nil || driven {
 			delete(w.idle, c.Ticket)
 			return false
 		}
@@ -200,7 +200,7 @@ func (e *Engine) room(ctx context.Context, g *groupAt, w *want) (ok bool, err er
 // gone reports whether what is in a group cannot act any more, so that nothing will give its slot back: no process drives
 // it, and it has ended, or what it is a part of.
 func (e *Engine) gone(ctx context.Context, u protocol.Use) (bool, error) {
-	driven, err := e.Store.Driven(u.Run)
+	driven, err := e.Store.Driven(ctx, u.Run)
 	if err != nil || driven {
 		return false, err
 	}
@@ -306,7 +306,7 @@ func (e *Engine) freed(ctx context.Context, run protocol.RunID, names map[string
 	if len(names) == 0 {
 		return
 	}
-	driven, err := e.Store.Driven(run)
+	driven, err := e.Store.Driven(ctx, run)
 	if driven {
 		return // its driver does, when what it performs has ended
 	}

@@ -177,8 +177,11 @@ func (e *Engine) toRestore(ctx context.Context, run protocol.RunID) (s *rules.St
 	if err != nil {
 		return nil, nil, err
 	}
-	unlock, err = e.Store.LockRun(run)
-	return s, unlock, err
+	claim, err := e.Store.Claim(ctx, run)
+	if err != nil {
+		return nil, nil, err
+	}
+	return s, func() error { return claim.Release(context.WithoutCancel(ctx)) }, nil
 }
 
 // restoring is a restoring of files that is under way.

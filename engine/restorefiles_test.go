@@ -196,14 +196,14 @@ func TestC03WhenFilesAreNotRestored(t *testing.T) {
 	_, trees := b.looks(run)
 	_, trees2 := b.looks(other)
 	ctx, cancel := context.WithCancel(t.Context())
-	unlock, err := b.e.Store.LockRun(run)
+	claim, err := b.e.Store.Claim(t.Context(), run)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := b.e.RestoreFiles(ctx, run, engine.Restoration{To: trees[2]}); !errors.Is(err, protocol.ErrRunLive) {
 		t.Errorf("while it is driven: %v", err)
 	}
-	if err := unlock(); err != nil {
+	if err := claim.Release(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := b.e.GoOnRestoring(ctx, b.dir, false, nil); !errors.Is(err, protocol.ErrNotFound) {

@@ -35,15 +35,16 @@ type Ledger interface {
 
 // Claims say which process drives a run.
 type Claims interface {
-	// LockRun makes this process the only driver of a run until unlock is called or the process
-	// ends; protocol.ErrRunLive where there is one.
-	LockRun(run protocol.RunID) (unlock func() error, err error)
+	// Claim makes this process the only driver of a run until the claim is released or lost; protocol.ErrRunLive where there
+	// is another. In a database it is a claim on the tree of runs that the run is a part of, which one process has for all
+	// that it drives of it.
+	Claim(ctx context.Context, run protocol.RunID) (cas.Claim, error)
 	// Driven reports whether a process drives a run, be it this one, and hinders none.
-	Driven(run protocol.RunID) (bool, error)
-	// Undriven is nil where no process drives a run, else the error of LockRun.
-	Undriven(run protocol.RunID) error
+	Driven(ctx context.Context, run protocol.RunID) (bool, error)
+	// Undriven is nil where no process drives a run, else the error of Claim.
+	Undriven(ctx context.Context, run protocol.RunID) error
 	// DropLock removes what is left of the claim that this process has on a run that was deleted.
-	DropLock(run protocol.RunID) error
+	DropLock(ctx context.Context, run protocol.RunID) error
 }
 
 // Kin is what ties runs to one another, and to what a collection would remove.

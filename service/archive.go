@@ -26,19 +26,19 @@ func (l *Local) Import(ctx context.Context, archive io.Reader, o api.ImportOptio
 	if o.Worker != "" {
 		return nil, protocol.ErrUsage.With("name a worker only at a hub", "%s is no worker here: this is the store itself", o.Worker)
 	}
-	var held []func() error // locks of runs that go on to the head of the archive
+	var held []cas.Claim // on runs that go on to the head of the archive
 	got, err := cas.Import(ctx, archive, l.Store, cas.ImportOptions{Run: o.Run, Before: func(forwarded []protocol.RunID) error {
 		for _, run := range forwarded {
-			unlock, err := l.Store.LockRun(run)
+			claim, err := l.Store.Claim(ctx, run)
 			if err != nil {
 				return err
 			}
-			held = append(held, unlock)
+			held = append(held, claim)
 		}
 		return l.Pins(l.Store).Disown(ctx, forwarded)
 	}})
-	for _, unlock := range held {
-		err = errors.Join(err, unlock())
+	for _, claim := range held {
+		err = errors.Join(err, claim.Release(context.WithoutCancel(ctx)))
 	}
 	switch {
 	case errors.As(err, new(*cas.CARError)), errors.Is(err, protocol.ErrVerify):

@@ -37,7 +37,7 @@ func (l *Local) Tables(ctx context.Context, p api.Part) (*api.TableList, error) 
 			out.Next = place(all[i-1])
 			break
 		}
-		head, err := l.tableHead(t)
+		head, err := l.tableHead(ctx, t)
 		if err != nil {
 			return nil, err
 		}
@@ -59,18 +59,18 @@ func (l *Local) Table(ctx context.Context, id protocol.RunID) (*api.Table, error
 	if err := json.Unmarshal(t.Data, &out); err != nil {
 		return nil, fmt.Errorf("table %s: %w: %w", id, err, protocol.ErrCorrupt)
 	}
-	out.TableHead, err = l.tableHead(t)
+	out.TableHead, err = l.tableHead(ctx, t)
 	return &out, err
 }
 
 // tableHead reads what a list shows of a table.
-func (l *Local) tableHead(t cas.StoredTable) (h api.TableHead, err error) {
+func (l *Local) tableHead(ctx context.Context, t cas.StoredTable) (h api.TableHead, err error) {
 	if err := json.Unmarshal(t.Head, &h); err != nil {
 		return h, fmt.Errorf("table %s: %w: %w", t.ID, err, protocol.ErrCorrupt)
 	}
 	h.ID, h.Changed = t.ID, api.Time(query.Stamp(t.At))
 	if !h.Complete {
-		h.Live, err = l.Store.Driven(t.ID)
+		h.Live, err = l.Store.Driven(ctx, t.ID)
 	}
 	return h, err
 }
@@ -80,10 +80,10 @@ const tableEvery = time.Second
 
 // A Filling keeps a table in the store while it changes, so that screens can follow it.
 type Filling struct {
-	l      *Local
-	id     protocol.RunID
-	ctx    context.Context // of writing: not cancelled with the command, which has things to tell at its end
-	unlock func() error
+	l     *Local
+	id    protocol.RunID
+	ctx   context.Context // of writing: not cancelled with the command, which has things to tell at its end
+	claim cas.Claim
 
 	mu   sync.Mutex
 	next *api.Table // what is to be stored, or nil
@@ -100,14 +100,14 @@ func TableID(kind api.TableKind, name string) protocol.RunID {
 
 // FillTable begins to keep the table of an id. One that another process fills is an error wrapping protocol.ErrBusy.
 func (l *Local) FillTable(ctx context.Context, id protocol.RunID) (*Filling, error) {
-	unlock, err := l.Store.LockRun(id)
+	claim, err := l.Store.Claim(ctx, id)
 	if errors.Is(err, protocol.ErrRunLive) {
 		err = protocol.ErrBusy.With("wait for it, or end it", "another process is at work with the same arguments")
 	}
 	if err != nil {
 		return nil, err
 	}
-	f := &Filling{l: l, id: id, ctx: context.WithoutCancel(ctx), unlock: unlock, wake: make(chan struct{}, 1), end: make(chan struct{}), ended: make(chan error, 1)}
+	f := &Filling{l: l, id: id, ctx: context.WithoutCancel(ctx), claim: claim, wake: make(chan struct{}, 1), end: make(chan struct{}), ended: make(chan error, 1)}
 	go f.write()
 	return f, nil
 }
@@ -126,7 +126,7 @@ func (f *Filling) Put(t *api.Table) {
 // Close returns when the last table is stored.
 func (f *Filling) Close() error {
 	close(f.end)
-	return errors.Join(<-f.ended, f.unlock())
+	return errors.Join(<-f.ended, f.claim.Release(f.ctx))
 }
 
 // write stores tables until Close, at most one in tableEvery, and the last one.

@@ -16,7 +16,7 @@ func AskForDriver(t testing.TB, s *cas.Store, run protocol.RunID) (stop func()) 
 	for range 2 {
 		asking.Go(func() {
 			for n := 0; ; n++ {
-				if _, err := s.Driven(run); err != nil {
+				if _, err := s.Driven(t.Context(), run); err != nil {
 					t.Error(err)
 					return
 				}

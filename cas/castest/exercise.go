@@ -315,39 +315,40 @@ func follow(t *testing.T, open func() Store) {
 }
 
 func oneDriver(t *testing.T, s *cas.Store) {
+	ctx := t.Context()
 	driven := func(run protocol.RunID, want bool) {
 		t.Helper()
-		if got := must(s.Driven(run))(t); got != want {
+		if got := must(s.Driven(ctx, run))(t); got != want {
 			t.Errorf("run %s is driven: %t, want %t", run, got, want)
 		}
-		if err := s.Undriven(run); errors.Is(err, protocol.ErrRunLive) != want || err != nil && !want {
+		if err := s.Undriven(ctx, run); errors.Is(err, protocol.ErrRunLive) != want || err != nil && !want {
 			t.Errorf("Undriven of run %s: %v, want an error: %t", run, err, want)
 		}
 	}
 	driven("r1", false)
-	unlock := must(s.LockRun("r1"))(t)
+	claim := must(s.Claim(ctx, "r1"))(t)
 	driven("r1", true)
 	driven("r2", false)
-	if _, err := s.LockRun("r1"); !errors.Is(err, protocol.ErrRunLive) || !strings.Contains(err.Error(), "process ") {
+	if _, err := s.Claim(ctx, "r1"); !errors.Is(err, protocol.ErrRunLive) || !strings.Contains(err.Error(), "process ") {
 		t.Errorf("a second driver: %v", err)
 	}
-	if err := must(s.LockRun("r2"))(t)(); err != nil {
+	if err := must(s.Claim(ctx, "r2"))(t).Release(ctx); err != nil {
 		t.Error(err)
 	}
 	driven("r1", true)
-	if err := unlock(); err != nil {
+	if err := claim.Release(ctx); err != nil {
 		t.Fatal(err)
 	}
 	driven("r1", false)
 	driven("r2", false)
-	if err := must(s.LockRun("r1"))(t)(); err != nil {
+	if err := must(s.Claim(ctx, "r1"))(t).Release(ctx); err != nil {
 		t.Error(err)
 	}
 	for _, bad := range []protocol.RunID{"", "../x", "a/b", ".hidden", "-x", "a:b", "a b", "a\x1b[2J"} {
-		if _, err := s.LockRun(bad); err == nil {
+		if _, err := s.Claim(ctx, bad); err == nil {
 			t.Errorf("run id %q was taken", bad)
 		}
-		if _, err := s.Driven(bad); err == nil {
+		if _, err := s.Driven(ctx, bad); err == nil {
 			t.Errorf("run id %q was looked for", bad)
 		}
 	}
