@@ -112,7 +112,7 @@ func (s *Store) commit(ctx context.Context, b Batch, packs []packed) (err error)
 	if b.Fence != (Fence{}) { // the lock of a run is the kernel's here
 		return fmt.Errorf("commit under the claim of run %s: %s gave no such claim: %w", b.Fence.Root, s.gate.dir, protocol.ErrFenced)
 	}
-	done := s.observe(OpBatch)
+	done := s.Measure(OpBatch)
 	defer func() { done(err) }()
 	r := &request{packs: packs, moves: b.Moves, derived: b.Derived, deletes: b.Deletes, done: make(chan error, 1)}
 	h, err := s.enqueue(r)

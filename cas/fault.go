@@ -127,7 +127,7 @@ func (s *Store) write(h *holding, f func(*bolt.Tx) error) error {
 			// Before and after: a process killed between its commit and the count must not
 			// hide the commit from followers, and a commit that is not there must not be announced.
 			err := h.bump()
-			synced = s.observe(OpCommit)
+			synced = s.Measure(OpCommit)
 			return err
 		})
 	})

@@ -67,6 +67,25 @@ func digestRange(part string) (low, high []byte, ok bool) {
 	return low, high, ok
 }
 
+// A FindRange is the lowest and the highest CID, as bytes, of those of a codec that Find looks at.
+type FindRange struct{ Low, High []byte }
+
+// FindRanges are those of the blocks that Find(part) lists, and of few others; none where part is not enough.
+func FindRanges(part string) (out []FindRange) {
+	low, high, ok := digestRange(part)
+	if !ok {
+		return nil
+	}
+	fill := func(codec byte, digest []byte, with byte) []byte {
+		l := linkOf(codec, append(bytes.Clone(digest), bytes.Repeat([]byte{with}, 32-len(digest))...))
+		return l.Bytes()
+	}
+	for _, codec := range []byte{0x55, 0x71} {
+		out = append(out, FindRange{fill(codec, low, 0), fill(codec, high, 0xff)})
+	}
+	return out
+}
+
 // between lists the places of the blocks with digests that begin with low … high.
 func (lk *lookup) between(low, high []byte) []place {
 	var out []place

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	bolt "go.etcd.io/bbolt"
@@ -72,12 +73,15 @@ const OpBatch Op = "batch"
 // hold several batches. It must not block.
 type Observer func(what Op, took time.Duration, err error)
 
-// Observe has f called from now on; nil ends it.
-func (s *Store) Observe(f Observer) { s.observer.Store(&f) }
+// Observed is what an Observer looks at: a store embeds it. Its methods are safe for concurrent use.
+type Observed struct{ f atomic.Pointer[Observer] }
 
-// observe measures something that begins now; the caller calls done when it is over.
-func (s *Store) observe(what Op) (done func(error)) {
-	f := s.observer.Load()
+// Observe has f called from now on; nil ends it.
+func (o *Observed) Observe(f Observer) { o.f.Store(&f) }
+
+// Measure measures something that begins now; the caller calls done when it is over.
+func (o *Observed) Measure(what Op) (done func(error)) {
+	f := o.f.Load()
 	if f == nil || *f == nil {
 		return func(error) {}
 	}

@@ -22,12 +22,11 @@ import (
 // Store keeps blocks, heads and journals in one directory. It may be used by many goroutines
 // at once, and many processes may have the same one open. Close it after use.
 type Store struct {
+	Observed
 	opts  Options
 	gate  gate
 	queue queue
 	moved movedSignal
-
-	observer atomic.Pointer[Observer]
 
 	healing  sync.Mutex   // held while the index is looked at and made anew
 	renewals atomic.Int64 // how often that was done
@@ -66,6 +65,12 @@ func (s *Store) Close() error {
 
 // Dir is the directory of the store, absolute.
 func (s *Store) Dir() string { return s.gate.dir }
+
+// Name is that by which another process opens the store: its directory.
+func (s *Store) Name() string { return s.gate.dir }
+
+// Beside is where files lie that belong to the store and are not in it: its directory.
+func (s *Store) Beside() string { return s.gate.dir }
 
 // Block gives a copy of a block, with its hash checked. A missing one is an error
 // wrapping protocol.ErrNotFound, a damaged one an error wrapping protocol.ErrCorrupt.

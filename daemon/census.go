@@ -13,6 +13,7 @@ import (
 	"wf/engine/rules"
 	"wf/protocol"
 	"wf/service/query"
+	"wf/store"
 )
 
 // A census knows where the runs of a store stand, and what the store takes on disk:
@@ -24,13 +25,13 @@ import (
 // does not drive it and did not read it anyway, or it was queued. A run that is driven here counts as running, also while
 // it waits for a timer of the next minute. Runs of sub-workflows are parts of others and do not count.
 type census struct {
-	s      *cas.Store
+	s      store.Store
 	fold   func(context.Context, protocol.RunID) (*rules.State, error)
 	drives func(protocol.RunID) bool
 	log    *slog.Logger
 
 	looking sync.Mutex // held by look
-	usage   cas.Usage
+	usage   *cas.Usage // nil for a database, which tells its size itself
 
 	mu      sync.Mutex
 	runs    map[protocol.RunID]standing
@@ -63,8 +64,12 @@ const unreadable protocol.RunStatus = "unreadable"
 // censusEvery is how often the store is looked at.
 const censusEvery = 5 * time.Second
 
-func newCensus(s *cas.Store, e *engine.Engine, drives func(protocol.RunID) bool, log *slog.Logger) *census {
-	return &census{s: s, fold: e.State, drives: drives, log: log, usage: cas.Usage{Store: s}, runs: map[protocol.RunID]standing{}}
+func newCensus(s store.Store, e *engine.Engine, drives func(protocol.RunID) bool, log *slog.Logger) *census {
+	c := &census{s: s, fold: e.State, drives: drives, log: log, runs: map[protocol.RunID]standing{}}
+	if dir, ok := s.(*cas.Store); ok {
+		c.usage = &cas.Usage{Store: dir}
+	}
+	return c
 }
 
 // see notes where a run stands.
@@ -113,9 +118,11 @@ func (c *census) look(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	disk, err := c.usage.Read(ctx)
-	if err != nil {
-		return err
+	var disk cas.Disk
+	if c.usage != nil {
+		if disk, err = c.usage.Read(ctx); err != nil {
+			return err
+		}
 	}
 	c.mu.Lock()
 	same := changes == c.changes && !c.moved && !c.since.IsZero()

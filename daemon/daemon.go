@@ -9,7 +9,6 @@ import (
 	"sync"
 
 	"wf/api"
-	"wf/cas"
 	"wf/hub/hook"
 	"wf/hub/replay"
 	"wf/hub/schedule"
@@ -20,6 +19,7 @@ import (
 	"wf/service"
 	"wf/service/compose"
 	"wf/service/notify"
+	"wf/store"
 )
 
 // A Daemon drives the runs of a store, and answers for them over HTTP.
@@ -65,8 +65,8 @@ type Options struct {
 }
 
 // New joins what a daemon is made of; nothing runs yet.
-func New(u *compose.Setup, s *cas.Store, o Options) (*Daemon, error) {
-	catalog, err := u.NewCatalog(o.Workflows, s.Dir())
+func New(u *compose.Setup, s store.Store, o Options) (*Daemon, error) {
+	catalog, err := u.NewCatalog(o.Workflows, s.Name())
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +109,7 @@ func New(u *compose.Setup, s *cas.Store, o Options) (*Daemon, error) {
 			return nil, err
 		}
 	}
-	d.clock = &schedule.Runner{Jobs: d.Jobs, Start: d.Fire, Open: d.open, Log: o.Log, Seen: &schedule.Seen{Path: filepath.Join(s.Dir(), Dir, "schedule.json")}}
+	d.clock = &schedule.Runner{Jobs: d.Jobs, Start: d.Fire, Open: d.open, Log: o.Log, Seen: &schedule.Seen{Path: filepath.Join(s.Beside(), Dir, "schedule.json")}}
 	if d.notify, err = u.Notifier(s, k.e, o.Log); err != nil {
 		return nil, err
 	}

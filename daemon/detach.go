@@ -8,10 +8,10 @@ import (
 	"syscall"
 	"time"
 
-	"wf/cas"
 	"wf/engine"
 	"wf/protocol"
 	"wf/service/compose"
+	"wf/store"
 )
 
 // untilDriven waits until a process drives a new run, has driven it, or has ended before it could: so the
@@ -37,12 +37,12 @@ func untilDriven(ctx context.Context, s engine.Store, run protocol.RunID, first 
 }
 
 // Detach leaves a run to a process of its own, which trusts what this one was told to trust.
-func Detach(ctx context.Context, u *compose.Setup, s *cas.Store, run protocol.RunID) (pid int, err error) {
+func Detach(ctx context.Context, u *compose.Setup, s store.Store, run protocol.RunID) (pid int, err error) {
 	self, err := os.Executable()
 	if err != nil {
 		return 0, fmt.Errorf("detach: %w", err)
 	}
-	cmd := exec.Command(self, "resume", string(run), "--store", s.Dir(), "--quiet", "--no-input")
+	cmd := exec.Command(self, "resume", string(run), "--store", s.Name(), "--quiet", "--no-input")
 	for _, name := range u.Options.Servers {
 		cmd.Args = append(cmd.Args, "--trust-mcp", name)
 	}

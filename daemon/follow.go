@@ -140,7 +140,7 @@ func (t *trail) watch(ctx context.Context) error {
 func (t *trail) live(ctx context.Context) error {
 	r := client.Replay{URL: "http://wf/v1/replay", Codec: protocol.CBORFrames, Run: t.run, Cursor: t.at, Live: true, Once: true,
 		HTTP: &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return DialRun(ctx, t.of.Store.Dir(), t.run)
+			return DialRun(ctx, t.of.Store.Beside(), t.run)
 		}}}}
 	var failed error // to show an update
 	shown := func(err error) error {
@@ -169,7 +169,7 @@ func (t *trail) look(ctx context.Context, stop context.CancelCauseFunc) {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	for {
-		if c, err := DialRun(ctx, t.of.Store.Dir(), t.run); err == nil {
+		if c, err := DialRun(ctx, t.of.Store.Beside(), t.run); err == nil {
 			c.Close()
 			stop(errDriven)
 			return

@@ -9,11 +9,11 @@ import (
 	"time"
 
 	"wf/api"
-	"wf/cas"
 	"wf/engine"
 	"wf/protocol"
 	"wf/service"
 	"wf/service/compose"
+	"wf/store"
 )
 
 // A Foreground is the service of a command: what it moves is driven by Follow, in the process of the user, who
@@ -33,7 +33,7 @@ var (
 )
 
 // NewForeground is that of a store. Catalog and Dir may be set before its first use.
-func NewForeground(u *compose.Setup, s *cas.Store) *Foreground {
+func NewForeground(u *compose.Setup, s store.Store) *Foreground {
 	m := &moves{of: map[protocol.RunID]move{}}
 	return &Foreground{Local: &service.Local{Setup: u, Store: s, Engine: u.Engine(s, nil), Keeper: m}, moves: m}
 }

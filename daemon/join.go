@@ -29,7 +29,7 @@ func (d *Daemon) Join(h Remote) (stop func(), err error) {
 	if _, _, err := client.Reach(h.URL, secure); err != nil {
 		return stop, err
 	}
-	id, err := workerID(d.Service.Store.Dir(), d.Name, h.TokenFile)
+	id, err := workerID(d.Service.Store.Beside(), d.Name, h.TokenFile)
 	if err != nil {
 		return stop, err
 	}

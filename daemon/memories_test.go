@@ -14,6 +14,7 @@ import (
 	"wf/service"
 	"wf/service/compose"
 	"wf/service/servicetest"
+	"wf/store"
 )
 
 // local is the service of an empty store.
@@ -67,10 +68,10 @@ func TestMemoriesInProcessAndOverHTTP(t *testing.T) {
 
 func TestTasksInProcessAndOverHTTP(t *testing.T) {
 	t.Run("in process", func(t *testing.T) {
-		servicetest.Tasks(t, func(t *testing.T) (api.Service, *cas.Store) { l := local(t); return l, l.Store })
+		servicetest.Tasks(t, func(t *testing.T) (api.Service, store.Store) { l := local(t); return l, l.Store })
 	})
 	t.Run("over HTTP", func(t *testing.T) {
-		servicetest.Tasks(t, func(t *testing.T) (api.Service, *cas.Store) { l := local(t); return asked(t, l, owner), l.Store })
+		servicetest.Tasks(t, func(t *testing.T) (api.Service, store.Store) { l := local(t); return asked(t, l, owner), l.Store })
 	})
 }
 

@@ -22,6 +22,7 @@ import (
 	"wf/engine"
 	"wf/protocol"
 	"wf/service/trace"
+	"wf/store"
 )
 
 // An exporter sends the traces of runs to a collector of OpenTelemetry as the runs end:
@@ -36,7 +37,7 @@ type exporter struct {
 	url     string
 	headers http.Header
 	client  *http.Client
-	s       *cas.Store
+	s       store.Store
 	e       *engine.Engine
 	tracer  trace.Reader
 	log     *slog.Logger
@@ -54,7 +55,7 @@ const (
 )
 
 // newExporter sends to a collector; environ is asked for the headers of requests, which may hold a key.
-func newExporter(to string, environ func(string) string, s *cas.Store, e *engine.Engine, tracer trace.Reader, log *slog.Logger) (*exporter, error) {
+func newExporter(to string, environ func(string) string, s store.Store, e *engine.Engine, tracer trace.Reader, log *slog.Logger) (*exporter, error) {
 	u, err := url.Parse(to)
 	switch {
 	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "":
@@ -122,8 +123,10 @@ func backOff(tries int, why error) time.Duration {
 
 // round looks at the runs that have moved, and sends those that have ended.
 func (x *exporter) round(ctx context.Context) error {
-	if held, err := x.s.Held(ctx); err != nil || held != nil {
-		return err // of a store that was restored what ends by then has ended before
+	if err := x.s.MayGoOn(ctx); errors.Is(err, protocol.ErrHeld) {
+		return nil // of a store that was restored what ends by then has ended before
+	} else if err != nil {
+		return err
 	}
 	heads, err := x.s.Heads(ctx, protocol.RunHead(""))
 	if err != nil {

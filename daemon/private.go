@@ -4,8 +4,8 @@ import (
 	"errors"
 	"log/slog"
 
-	"wf/cas"
 	"wf/service/compose"
+	"wf/store"
 )
 
 // Private runs a daemon that listens to nothing and drives nothing but what f asks of it, until f returns.
@@ -13,7 +13,7 @@ import (
 //	screen ─► service ─► supervisor ─► engine ─► store
 //	   ▲                                  │
 //	   └────────── Daemon.Follow ◄────────┘
-func Private(u *compose.Setup, s *cas.Store, dir string, f func(*Daemon) error) error {
+func Private(u *compose.Setup, s store.Store, dir string, f func(*Daemon) error) error {
 	d, err := New(u, s, Options{Dir: dir, Log: slog.New(slog.DiscardHandler), Alone: true})
 	if err != nil {
 		return err

@@ -57,7 +57,11 @@ func (d *Daemon) retain(ctx context.Context, now time.Time) {
 	if deleted == 0 {
 		return
 	}
-	if r, err := cas.GC(ctx, d.Service.Store, cas.GCOptions{Grace: retainGrace}); err == nil {
+	dir, ok := d.Service.Store.(*cas.Store)
+	if !ok {
+		return
+	}
+	if r, err := cas.GC(ctx, dir, cas.GCOptions{Grace: retainGrace}); err == nil {
 		d.Log.Info("collected", "blocks", r.Removed, "bytes", r.Bytes)
 	} else if ctx.Err() == nil {
 		d.Log.Error("the space of deleted runs is not freed; wf gc does it", "why", err)

@@ -19,10 +19,11 @@ import (
 	"wf/hub/relay"
 	"wf/service/compose"
 	"wf/service/servicetest"
+	"wf/store"
 )
 
 // opened is a store in a directory, with what runs its workflows.
-func opened(t *testing.T, dir string) (*compose.Setup, *cas.Store) {
+func opened(t *testing.T, dir string) (*compose.Setup, store.Store) {
 	t.Helper()
 	t.Setenv("XDG_STATE_HOME", filepath.Join(t.TempDir(), "state"))
 	s, err := cas.Open(t.Context(), filepath.Join(dir, ".wf"), cas.Options{})

@@ -8,6 +8,7 @@ import (
 	"wf/api"
 	"wf/hub/client"
 	"wf/protocol"
+	"wf/store"
 )
 
 // A Serving is a daemon that answers at its addresses, and at a hub once it has joined one.
@@ -19,7 +20,7 @@ type Serving struct {
 
 // Serve listens everywhere the options say, starts the daemon and answers. The caller closes it.
 func (d *Daemon) Serve(ctx context.Context, o ListenOptions) (*Serving, error) {
-	all, err := o.listen(ctx, d.Service.Store.Dir(), d.Log)
+	all, err := o.listen(ctx, d.Service.Store.Beside(), d.Log)
 	if err != nil {
 		return nil, err
 	}
@@ -39,7 +40,7 @@ func (s *Serving) Join(hub Remote) (err error) {
 
 // Where says where it listens, with a one-time code for each address that wants one.
 func (s *Serving) Where() (*api.Serving, error) {
-	out := &api.Serving{Schema: "wf.serving/v1", PID: os.Getpid(), Name: s.Name, Version: s.Service.Version, Store: s.Service.Store.Dir(),
+	out := &api.Serving{Schema: "wf.serving/v1", PID: os.Getpid(), Name: s.Name, Version: s.Service.Version, Store: store.Shown(s.Service.Store.Name()),
 		Workflows: append([]string{}, s.Service.Catalog.Dirs...)}
 	var err error
 	if out.Listen, err = s.addresses(); err != nil {

@@ -16,10 +16,10 @@ import (
 	"time"
 
 	"wf/api"
-	"wf/cas"
 	"wf/hub/guard"
 	"wf/hub/replay"
 	"wf/protocol"
+	"wf/store"
 )
 
 // LiveSockets let other processes watch the runs that this one drives: on a unix socket beside
@@ -30,7 +30,7 @@ import (
 // The socket appears with the first thing that happens and goes with the drive. A run does
 // not need it: without it watchers follow the store, and see no live output.
 type LiveSockets struct {
-	store *cas.Store
+	store store.Store
 	said  replay.Broadcast
 
 	mu   sync.Mutex
@@ -45,7 +45,7 @@ type liveSocket struct {
 	http   *http.Server
 }
 
-func NewLiveSockets(s *cas.Store) *LiveSockets {
+func NewLiveSockets(s store.Store) *LiveSockets {
 	return &LiveSockets{store: s, open: map[protocol.RunID]*liveSocket{}}
 }
 
@@ -116,12 +116,12 @@ func (l *LiveSockets) Close() {
 // listen puts a socket of mode 0600 in place: it is made in a directory that no other user can
 // enter, since the umask belongs to the commands that this process starts as well.
 func (l *LiveSockets) listen(run protocol.RunID) (*liveSocket, error) {
-	dir, name, err := RunSocket(l.store.Dir(), run)
+	dir, name, err := RunSocket(l.store.Beside(), run)
 	if err != nil {
 		return nil, err
 	}
 	path := filepath.Join(dir, name)
-	if c, err := DialRun(context.Background(), l.store.Dir(), run); err == nil {
+	if c, err := DialRun(context.Background(), l.store.Beside(), run); err == nil {
 		return nil, errors.Join(protocol.ErrRunLive, c.Close())
 	}
 	private, err := os.MkdirTemp(dir, ".sock-")

@@ -201,7 +201,9 @@ func (s *Store) Commit(ctx context.Context, b cas.Batch) error {
 	return s.commit(ctx, b, ready)
 }
 
-func (s *Store) commit(ctx context.Context, b cas.Batch, blocks []block) error {
+func (s *Store) commit(ctx context.Context, b cas.Batch, blocks []block) (err error) {
+	done := s.Measure(cas.OpBatch)
+	defer func() { done(err) }()
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}

@@ -154,7 +154,9 @@ func (s *Store) try(group []*request, unclear bool) (maybe bool, err error) {
 		// the standby. This write to the same rows is behind it, and is acknowledged by both.
 		all = append(all, statement{touch, []param{names}})
 	}
+	done := s.Measure(cas.OpCommit)
 	out, maybe, err := s.write.transact(all...)
+	done(err)
 	if err != nil {
 		return maybe, err
 	}

@@ -30,6 +30,7 @@ type Options struct {
 // Store keeps blocks, heads and journals in a database. It may be used by many goroutines at once, and by many
 // processes. Close it after use.
 type Store struct {
+	cas.Observed
 	a    *address
 	o    Options
 	uuid string

@@ -68,6 +68,7 @@ var codes = [...]Code{
 	{"embedding_dimension", 409, Owner, "index the memory anew, or name the model that made the index"},
 	{"foreign_run", 409, Owner, "the user of the store lets it go on there"},
 	{"rolled_back", 409, Owner, "the user of the store puts the newer copy back, or accepts this one"},
+	{"store_is_database", 409, Mend, "use what the database has for it"},
 	{"store_held", 409, Owner, "the user of the store lets its runs go on there"},
 
 	{"too_large", 413, Mend, "send less"},

@@ -57,6 +57,7 @@ var (
 	ErrInvalidBlock = &Error{"invalid_block", "not strict DAG-CBOR", "the message names the byte and the rule"}
 	ErrHeadMoved    = &Error{"head_moved", "another wf wrote to this run", "try again"}
 	ErrFenced       = &Error{"fenced", "another process has taken the run over", "follow it with wf log -f"}
+	ErrNoDirectory  = &Error{"store_is_database", "the store is a database, and has no directory", "the manual of the database says how it is done there"}
 	ErrUnreachable  = &Error{"store_unreachable", "the database of the store cannot be reached", "try again once it answers: nothing acknowledged is lost"}
 	ErrBusy         = &Error{"store_busy", "the store is held by another process", "wait for it, or end it"}
 	ErrStore        = &Error{"store_unreadable", "the store cannot be opened", "wf verify works on a damaged store too"}

@@ -11,6 +11,7 @@ import (
 	"wf/service/compose"
 	"wf/service/notify"
 	"wf/service/query"
+	"wf/store"
 )
 
 // Adopting is a list of runs that came from elsewhere, with their heads as they were read.
@@ -21,7 +22,7 @@ type Adopting struct {
 
 // Adoptable lists the runs of a store that came from elsewhere: those that refs name, with those of their
 // sub-workflows; without refs all. The user is told of those that cannot be read.
-func Adoptable(ctx context.Context, u *compose.Setup, s *cas.Store, refs []string) (Adopting, error) {
+func Adoptable(ctx context.Context, u *compose.Setup, s store.Store, refs []string) (Adopting, error) {
 	out := Adopting{Runs: []api.Adoptable{}}
 	heads, err := headsToAdopt(ctx, u, s, refs)
 	if err != nil {
@@ -41,10 +42,19 @@ func Adoptable(ctx context.Context, u *compose.Setup, s *cas.Store, refs []strin
 	return out, nil
 }
 
+// Held says of what backup a store was restored in which nothing goes on yet; nil for others, and for a database, which
+// is put back by its own tools.
+func Held(ctx context.Context, s store.Store) (*cas.Held, error) {
+	if dir, ok := s.(*cas.Store); ok {
+		return dir.Held(ctx)
+	}
+	return nil, nil
+}
+
 // Adopt lets them go on here. In a store that was restored all runs that have not ended are suspended first: other
 // copies of them may have gone on, and what is open may have been done. Then the store is held no more.
-func (x Adopting) Adopt(ctx context.Context, u *compose.Setup, s *cas.Store) error {
-	held, err := s.Held(ctx)
+func (x Adopting) Adopt(ctx context.Context, u *compose.Setup, s store.Store) error {
+	held, err := Held(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -68,18 +78,18 @@ func (x Adopting) Adopt(ctx context.Context, u *compose.Setup, s *cas.Store) err
 	if err := takeOver(ctx, u, s, all); err != nil {
 		return err
 	}
-	return s.Release(ctx)
+	return s.(*cas.Store).Release(ctx) // of another kind no store is held
 }
 
 // takeOver has runs go on here. What they have recorded until now was told elsewhere, or counts as missed.
-func takeOver(ctx context.Context, u *compose.Setup, s *cas.Store, heads []cas.Head) error {
+func takeOver(ctx context.Context, u *compose.Setup, s store.Store, heads []cas.Head) error {
 	if err := notify.PassOver(ctx, s, time.Now(), heads); err != nil {
 		return err
 	}
 	return u.Pins(s).Adopt(ctx, heads)
 }
 
-func headsToAdopt(ctx context.Context, u *compose.Setup, s *cas.Store, refs []string) ([]cas.Head, error) {
+func headsToAdopt(ctx context.Context, u *compose.Setup, s store.Store, refs []string) ([]cas.Head, error) {
 	if len(refs) == 0 {
 		return query.Newest(ctx, s)
 	}
@@ -109,7 +119,7 @@ func headsToAdopt(ctx context.Context, u *compose.Setup, s *cas.Store, refs []st
 }
 
 // adoptable is nil for a run that is the user's own.
-func adoptable(ctx context.Context, u *compose.Setup, s *cas.Store, run protocol.RunID) (*api.Adoptable, error) {
+func adoptable(ctx context.Context, u *compose.Setup, s store.Store, run protocol.RunID) (*api.Adoptable, error) {
 	why := u.Pins(s).Own(ctx, run)
 	switch {
 	case why == nil:

@@ -111,7 +111,7 @@ func (s *filesSearch) layOut(ctx context.Context, root protocol.Link, dir string
 		return err
 	}
 	if s.carry != nil {
-		_, err := workspace.Copy(ctx, s.run.Info.Workspace, dir, workspace.Copying{Choose: s.carry, Max: trialMaxSize, MaxFiles: trialMaxFiles, Inward: true, Without: s.Store.Dir()})
+		_, err := workspace.Copy(ctx, s.run.Info.Workspace, dir, workspace.Copying{Choose: s.carry, Max: trialMaxSize, MaxFiles: trialMaxFiles, Inward: true, Without: s.Store.Beside()})
 		if limit, ok := errors.AsType[*workspace.CopyError](err); ok {
 			err = protocol.ErrUsage.With("name fewer files", "--carry: %s", limit)
 		}

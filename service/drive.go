@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"wf/api"
+	"wf/cas"
 	"wf/engine"
 	"wf/engine/lang"
 	"wf/protocol"
@@ -230,8 +231,10 @@ func (l *Local) Delete(ctx context.Context, run protocol.RunID, d api.Delete) (*
 	if out.Held, err = l.Engine.Holders(ctx, runs); err != nil {
 		return nil, err
 	}
-	if last, err := l.Store.LastBackup(); err == nil && last != nil { // one that does not read tells of none
-		out.Held = append(out.Held, api.Holder{What: "backup", Name: last.Dir, Bytes: last.Bytes})
+	if dir, ok := l.Store.(*cas.Store); ok {
+		if last, err := dir.LastBackup(); err == nil && last != nil { // one that does not read tells of none
+			out.Held = append(out.Held, api.Holder{What: "backup", Name: last.Dir, Bytes: last.Bytes})
+		}
 	}
 	return out, nil
 }

@@ -9,6 +9,7 @@ import (
 	"wf/protocol"
 	"wf/service/compose"
 	"wf/service/query"
+	"wf/store"
 )
 
 // Earlier counts the runs of the project in dir that were made before it had the store of its own that is used:
@@ -31,7 +32,7 @@ func Earlier(ctx context.Context, u *compose.Setup, dir, used string) (n int, in
 }
 
 // startedIn counts the runs of a project in a store.
-func startedIn(ctx context.Context, s *cas.Store, project string) (n int, err error) {
+func startedIn(ctx context.Context, s store.Store, project string) (n int, err error) {
 	heads, err := query.Newest(ctx, s)
 	for _, h := range heads {
 		if started, err := query.Started(ctx, s, protocol.RunOf(h.Name)); err == nil && started.Parent == nil && compose.ProjectOf(started.StartedIn()) == project {

@@ -14,12 +14,13 @@ import (
 	"wf/service/compose"
 	"wf/service/query"
 	"wf/service/trace"
+	"wf/store"
 )
 
 // A Local answers for a store of this machine, in process. Its fields are set before its first use.
 type Local struct {
 	*compose.Setup
-	Store   *cas.Store
+	Store   store.Store
 	Engine  *engine.Engine
 	Keeper  Keeper // nil where nothing is driven: runs are shown, and not moved
 	Catalog compose.Catalog
@@ -193,7 +194,11 @@ func (l *Local) Verify(ctx context.Context, run protocol.RunID) (*protocol.Repor
 			return nil, err
 		}
 	}
-	r, err := cas.Verify(ctx, l.Store, o)
+	dir, err := store.Directory(l.Store, "")
+	if err != nil {
+		return nil, err
+	}
+	r, err := cas.Verify(ctx, dir, o)
 	if err == nil && r.OK {
 		err = l.Refold(ctx, l.Store, &r, false)
 	}

@@ -14,6 +14,7 @@ import (
 	"wf/protocol/lazy"
 	"wf/service/compose"
 	"wf/service/query"
+	"wf/store"
 )
 
 // Resolve finds what a reference names in the store.
@@ -23,7 +24,7 @@ func (l *Local) Resolve(ctx context.Context, text string) (api.Ref, error) {
 
 // Resolve finds what a reference names in a store. One that fits nothing is an error wrapping
 // protocol.ErrUnknownRun or ErrNotFound, one that fits several things wraps ErrAmbiguous and lists them.
-func Resolve(ctx context.Context, u *compose.Setup, s *cas.Store, text string) (api.Ref, error) {
+func Resolve(ctx context.Context, u *compose.Setup, s store.Store, text string) (api.Ref, error) {
 	if l, err := protocol.ParseLink(text); err == nil {
 		return api.Ref{Block: l}, nil
 	}
@@ -60,7 +61,7 @@ func Resolve(ctx context.Context, u *compose.Setup, s *cas.Store, text string) (
 		}
 		return api.Ref{}, api.Ambiguous(w.Name, names)
 	case strings.HasPrefix(w.Name, "bafy") || strings.HasPrefix(w.Name, "bafk"):
-		return api.Ref{}, protocol.ErrNotFound.With("", "no block %s in %s", w.Name, s.Dir())
+		return api.Ref{}, protocol.ErrNotFound.With("", "no block %s in %s", w.Name, store.Shown(s.Name()))
 	}
 	for _, id := range []string{w.Name, strings.ToUpper(w.Name)} {
 		t, err := cas.Tombstone(ctx, s, protocol.RunID(id))
@@ -71,7 +72,7 @@ func Resolve(ctx context.Context, u *compose.Setup, s *cas.Store, text string) (
 			return api.Ref{}, err
 		}
 	}
-	return api.Ref{}, protocol.ErrUnknownRun.With("", "no run %q in %s", w.Name, s.Dir())
+	return api.Ref{}, protocol.ErrUnknownRun.With("", "no run %q in %s", w.Name, store.Shown(s.Name()))
 }
 
 // cidPart is what may be written for a CID: base32, at least 6 characters of it.
@@ -127,7 +128,7 @@ var trialKinds = []string{"sweep", "eval", "bisect"}
 
 // latestRun finds -1, -2 …; the runs of sub-workflows do not count, nor those that skip tells. The user's own store has the
 // runs of all projects: there only those count that were started in this one.
-func latestRun(ctx context.Context, u *compose.Setup, s *cas.Store, w api.Written, skip func(protocol.RunID, protocol.RunStarted) (bool, error)) (protocol.RunID, error) {
+func latestRun(ctx context.Context, u *compose.Setup, s store.Store, w api.Written, skip func(protocol.RunID, protocol.RunStarted) (bool, error)) (protocol.RunID, error) {
 	here, err := projectHere(u)
 	if err != nil {
 		return "", err
@@ -160,7 +161,7 @@ func latestRun(ctx context.Context, u *compose.Setup, s *cas.Store, w api.Writte
 		}
 		if found++; found == w.Latest {
 			if len(elsewhere) > 0 {
-				u.Tellf("%s is run %s of %s; newer runs of the store %s belong to other directories: %s", w.Name, run, here, s.Dir(), first(elsewhere, 3))
+				u.Tellf("%s is run %s of %s; newer runs of the store %s belong to other directories: %s", w.Name, run, here, store.Shown(s.Name()), first(elsewhere, 3))
 			}
 			return run, nil
 		}
@@ -171,9 +172,9 @@ func latestRun(ctx context.Context, u *compose.Setup, s *cas.Store, w api.Writte
 	}
 	if len(elsewhere) > 0 {
 		return "", protocol.ErrUnknownRun.With("name a run by its id; wf ls lists those of all directories",
-			"%s: %s of %s in the store %s; newest of other directories: %s", w.Name, runs, here, s.Dir(), first(elsewhere, 3))
+			"%s: %s of %s in the store %s; newest of other directories: %s", w.Name, runs, here, store.Shown(s.Name()), first(elsewhere, 3))
 	}
-	return "", protocol.ErrUnknownRun.With("wf ls lists the runs", "%s: %s has %s", w.Name, s.Dir(), runs)
+	return "", protocol.ErrUnknownRun.With("wf ls lists the runs", "%s: %s has %s", w.Name, store.Shown(s.Name()), runs)
 }
 
 // first joins the first n of a list.
@@ -187,7 +188,7 @@ func first(list []string, n int) string {
 // projectHere is the project whose runs -1 means: that of the current directory in the user's own
 // store, "" where the store belongs to one project or was named.
 func projectHere(u *compose.Setup) (string, error) {
-	_, where, err := u.StoreDir()
+	_, where, err := u.StoreName()
 	if err != nil || where != compose.UsersStore {
 		return "", err
 	}

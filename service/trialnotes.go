@@ -10,12 +10,12 @@ import (
 	"io/fs"
 	"path/filepath"
 
-	"wf/cas"
 	"wf/engine"
 	"wf/files"
 	"wf/protocol"
 	"wf/protocol/tree"
 	"wf/roles/workspace"
+	"wf/store"
 )
 
 // trialNotes are what a bisect or a sweep keeps between calls, in a notebook that is named by its arguments. It also has:
@@ -117,7 +117,7 @@ func (p trialPlace) drop() error {
 
 // place finds or makes the workspace of a run, of a name among the others; fill has its files written into a directory. A run that
 // is known and whose copy is gone is not gone on with: another one takes its place.
-func (n *trialNotes[N]) place(ctx context.Context, s *cas.Store, of string, fill func(context.Context, string) error) (p trialPlace, err error) {
+func (n *trialNotes[N]) place(ctx context.Context, s store.Store, of string, fill func(context.Context, string) error) (p trialPlace, err error) {
 	for attempt := 0; ; attempt++ {
 		name := fmt.Sprintf("%s-%d", of, attempt)
 		p = trialPlace{dir: n.inPlace, request: n.kind + "/" + n.name + "/" + name}

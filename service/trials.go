@@ -79,7 +79,7 @@ func (c *Check) run(ctx context.Context, l *Local, v *api.Run, dir string, confi
 	role := protocol.Role{Name: "check", Action: protocol.ActRun, Run: c.Command, ContinueOnError: true, Stdin: &protocol.Stdin{Text: "-"}}
 	turn := protocol.Turn{Run: v.ID, Workflow: v.Workflow, Step: protocol.StepID{Role: role.Name, N: 1, Index: -1}, Visit: 1, Attempt: 1, Key: string(v.ID) + "/check",
 		Role: role, Inputs: protocol.JSON("{}"), Stdin: &protocol.Stdin{Text: string(of) + "\n"}, Workspace: dir, Confined: confined,
-		Env: map[string]string{"WF_RUN": string(v.ID), "WF_RUN_STATUS": string(v.Status), "WF_STORE": l.Store.Dir()}}
+		Env: map[string]string{"WF_RUN": string(v.ID), "WF_RUN_STATUS": string(v.Status), "WF_STORE": l.Store.Name()}}
 	open := "" // a line that has not ended
 	said, err := command.Perform(ctx, turn, func(_ context.Context, data ...protocol.Data) error {
 		for _, x := range data {

@@ -59,6 +59,8 @@ type Config struct {
 	ContainerIsSandbox bool `json:"container_is_sandbox"`
 	// Retention says after how long runs are deleted. Only the user can say so.
 	Retention *Retention `json:"retention"`
+	// Store is the store of all projects: an absolute directory, or postgres://…. Only the user can say so.
+	Store string `json:"store"`
 }
 
 // Defaults are what roles have that say nothing else.
@@ -229,6 +231,6 @@ func (c Config) over(under Config) Config {
 	out.AllowModels = slices.Concat(under.AllowModels, c.AllowModels)
 	out.Defaults.Sandbox = cmp.Or(c.Defaults.Sandbox, under.Defaults.Sandbox)
 	out.ContainerIsSandbox = under.ContainerIsSandbox || c.ContainerIsSandbox
-	out.Retention = under.Retention // a project has none
+	out.Retention, out.Store = under.Retention, under.Store // a project has none
 	return out
 }

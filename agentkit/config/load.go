@@ -92,6 +92,10 @@ func Load(p Places) (*Loaded, error) {
 		return nil, fmt.Errorf("config %s: %w", f.Path, ErrConfig.With("remove it there; in your own config it holds, "+filepath.Join(p.User, FileName),
 			"retention deletes runs, which a project cannot ask for"))
 	}
+	if project.Store != "" {
+		return nil, fmt.Errorf("config %s: %w", f.Path, ErrConfig.With("set it in your own config, "+filepath.Join(p.User, FileName)+", or by WF_STORE",
+			"store says where all runs of yours are kept, which a project cannot ask for"))
+	}
 	if project.ContainerIsSandbox {
 		return nil, fmt.Errorf("config %s: %w", f.Path, ErrConfig.With("remove it there; in your own config it holds, "+filepath.Join(p.User, FileName),
 			"container_is_sandbox says something of your machine, and a project cannot know that"))

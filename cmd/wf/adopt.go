@@ -5,9 +5,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"wf/cas"
 	"wf/protocol"
 	"wf/service"
+	"wf/store"
 )
 
 func newStore(a *app) *cobra.Command {
@@ -36,20 +36,20 @@ on before; there all runs are adopted together, those that have not ended are su
 		Args: takes(0, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
-			return a.WithStore(ctx, func(s *cas.Store) error { return a.adopt(ctx, s, args, yes) })
+			return a.WithStore(ctx, func(s store.Store) error { return a.adopt(ctx, s, args, yes) })
 		},
 	}
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
 	return cmd
 }
 
-func (a *app) adopt(ctx context.Context, s *cas.Store, args []string, yes bool) error {
-	held, err := s.Held(ctx)
+func (a *app) adopt(ctx context.Context, s store.Store, args []string, yes bool) error {
+	held, err := service.Held(ctx, s)
 	if err != nil {
 		return err
 	}
 	if held != nil && len(args) > 0 {
-		return usagef("%s was restored from a backup: all of it is adopted at once, by wf store adopt without RUN", s.Dir())
+		return usagef("%s was restored from a backup: all of it is adopted at once, by wf store adopt without RUN", store.Shown(s.Name()))
 	}
 	var refs []string
 	for _, arg := range args {
@@ -64,7 +64,7 @@ func (a *app) adopt(ctx context.Context, s *cas.Store, args []string, yes bool) 
 		if !yes {
 			runs := protocol.Plural(len(list.Runs), "run")
 			err := a.confirm(ctx, "Let "+runs+" go on here?",
-				errRefused.With("wf store adopt --yes does it without asking; wf verify proves the runs first", "%s of %s not adopted", runs, s.Dir()))
+				errRefused.With("wf store adopt --yes does it without asking; wf verify proves the runs first", "%s of %s not adopted", runs, store.Shown(s.Name())))
 			if err != nil {
 				return err
 			}
@@ -73,6 +73,6 @@ func (a *app) adopt(ctx context.Context, s *cas.Store, args []string, yes bool) 
 			return err
 		}
 	}
-	return a.Say(map[string]any{"schema": "wf.adopt/v1", "store": s.Dir(), "adopted": list.Runs},
-		"adopted %s of %s\n", protocol.Plural(len(list.Runs), "run"), s.Dir())
+	return a.Say(map[string]any{"schema": "wf.adopt/v1", "store": store.Shown(s.Name()), "adopted": list.Runs},
+		"adopted %s of %s\n", protocol.Plural(len(list.Runs), "run"), store.Shown(s.Name()))
 }

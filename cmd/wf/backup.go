@@ -9,6 +9,7 @@ import (
 	"wf/cas"
 	"wf/protocol"
 	"wf/service/query"
+	"wf/store"
 )
 
 func newStoreBackup(a *app) *cobra.Command {
@@ -26,7 +27,7 @@ off leaves the one before as it was. Tokens, keys, pinned heads, the config and 
 		Args: takes(1, 1, "a directory"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
-			return a.WithStore(ctx, func(s *cas.Store) error { return a.backup(ctx, s, args[0], o, verify) })
+			return a.WithDirectory(ctx, "pg_basebackup and pg_dump back a database up; wf store copy copies runs into a directory", func(s *cas.Store) error { return a.backup(ctx, s, args[0], o, verify) })
 		},
 	}
 	cmd.Flags().BoolVar(&o.Gentle, "gentle", false, "leave the machine to others for most of the time")
@@ -81,9 +82,12 @@ wf store adopt has listed its runs: other copies of them may have gone on elsewh
 
 func (a *app) restore(ctx context.Context, dir, to string) (err error) {
 	if to == "" {
-		if to, _, err = a.StoreDir(); err != nil {
+		if to, _, err = a.StoreName(); err != nil {
 			return err
 		}
+	}
+	if err := store.OfDirectory(to, "restore into a directory with wf store restore DIR TO"); err != nil {
+		return err
 	}
 	m, err := cas.Restore(ctx, dir, to, time.Now().UnixMicro(), cas.Options{})
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"wf/cas"
 	"wf/cmd/internal/render"
 	"wf/protocol"
+	"wf/store"
 )
 
 func newCas(a *app) *cobra.Command {
@@ -43,7 +44,7 @@ written as DAG-CBOR; raw takes any bytes. Bad input tells the byte and the rule,
 			if err != nil {
 				return err
 			}
-			err = a.WithNewStore(ctx, func(s *cas.Store) error { return s.Commit(ctx, cas.Batch{Blocks: []cas.Block{block}}) })
+			err = a.WithNewStore(ctx, func(s store.Store) error { return s.Commit(ctx, cas.Batch{Blocks: []cas.Block{block}}) })
 			if err != nil {
 				return err
 			}
@@ -85,7 +86,7 @@ func newCasShow(a *app) *cobra.Command {
 
 // withBlock finds a block by its CID or a part of it.
 func (a *app) withBlock(ctx context.Context, arg string, f func(protocol.Link, []byte) error) error {
-	return a.WithStore(ctx, func(s *cas.Store) error {
+	return a.WithStore(ctx, func(s store.Store) error {
 		at, err := a.atStore(s).find(ctx, arg)
 		if err != nil {
 			return err

@@ -11,7 +11,6 @@ import (
 
 	"wf/agentkit/task"
 	"wf/api"
-	"wf/cas"
 	"wf/cmd/internal/chat"
 	"wf/daemon"
 	"wf/engine"
@@ -19,6 +18,7 @@ import (
 	"wf/service"
 	"wf/service/compose"
 	"wf/service/query"
+	"wf/store"
 )
 
 // chatFlags are how a chat begins.
@@ -54,7 +54,7 @@ agent of it; RUN goes on with a run, be it a chat or not. /help lists the comman
 			if url := a.hubURL(); url != "" {
 				return a.atServer(url, func(p *target) error { return a.chatThere(cmd.Context(), p, arg, f) })
 			}
-			return a.WithNewStore(cmd.Context(), func(s *cas.Store) error { return a.chatOn(cmd.Context(), s, arg, f) })
+			return a.WithNewStore(cmd.Context(), func(s store.Store) error { return a.chatOn(cmd.Context(), s, arg, f) })
 		},
 	}
 	flags := cmd.Flags()
@@ -66,7 +66,7 @@ agent of it; RUN goes on with a run, be it a chat or not. /help lists the comman
 }
 
 // chatOn drives the chat in this process.
-func (a *app) chatOn(ctx context.Context, s *cas.Store, arg string, f chatFlags) error {
+func (a *app) chatOn(ctx context.Context, s store.Store, arg string, f chatFlags) error {
 	return daemon.Private(a.Setup, s, f.run.dir, func(d *daemon.Daemon) error {
 		run, word, err := a.chatRun(ctx, d, arg, f)
 		if err != nil {

@@ -6,14 +6,14 @@ import (
 	"strings"
 	"testing"
 
-	"wf/cas"
 	"wf/daemon"
 	"wf/engine"
 	"wf/protocol"
+	"wf/store"
 )
 
 // atHomeWithoutKeys is an app in a directory with a home of its own and no key in the environment.
-func atHomeWithoutKeys(t *testing.T) (*app, *cas.Store) {
+func atHomeWithoutKeys(t *testing.T) (*app, store.Store) {
 	t.Helper()
 	dir := t.TempDir()
 	for name, value := range map[string]string{"HOME": dir, "WF_STORE": filepath.Join(dir, ".wf"), "XDG_STATE_HOME": "", "XDG_CONFIG_HOME": "",

@@ -6,9 +6,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"wf/api"
-	"wf/cas"
 	"wf/cmd/internal/complete"
 	"wf/protocol"
+	"wf/store"
 	"wf/workflows"
 )
 
@@ -46,7 +46,7 @@ func newCompletion(a *app) *cobra.Command {
 func (a *app) offer(root *cobra.Command) {
 	source := &complete.Source{
 		Runs: func(ctx context.Context, use func(api.Runs) error) error {
-			return a.WithStore(ctx, func(s *cas.Store) error { return use(a.atStore(s)) })
+			return a.WithStore(ctx, func(s store.Store) error { return use(a.atStore(s)) })
 		},
 		Workflow: func(file string) (protocol.Workflow, bool) {
 			if file == "-" {

@@ -23,13 +23,13 @@ none has used for 30 days.`,
   wf doctor --clean`,
 		Args: takes(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			store, _, _ := a.StoreDir() // what is wrong with it, the checkup of the store says
-			served, err := daemon.Served(cmd.Context(), store)
+			beside, _ := a.Beside(cmd.Context()) // what is wrong with it, the checkup of the store says
+			served, err := daemon.Served(cmd.Context(), beside)
 			var names []string
 			for _, w := range served {
 				names = append(names, w.Name)
 			}
-			more := append([]api.Checkup{daemon.Check(cmd.Context(), store)}, daemon.CheckTriggers(served, err)...)
+			more := append([]api.Checkup{daemon.Check(cmd.Context(), beside)}, daemon.CheckTriggers(served, err)...)
 			out := doctor.Examine(cmd.Context(), a.Setup, clean, names, more...)
 			err = answer(a, out, nil, a.ShowDoctor)
 			if err == nil && !out.OK {

@@ -54,7 +54,7 @@ var exits = []help.ExitStatus{
 		compose.ErrUnconfined.Code, client.ErrForeignServer.Code, protocol.ErrEmbedding.Code, embed.ErrDimension.Code, embed.ErrTable.Code, embed.ErrAnswer.Code,
 	}},
 	{Status: 5, Meaning: "store unreadable, busy or disk full", Codes: []string{
-		protocol.ErrStore.Code, protocol.ErrUnreachable.Code, protocol.ErrFenced.Code, protocol.ErrBusy.Code, protocol.ErrDiskFull.Code, protocol.ErrReadOnly.Code,
+		protocol.ErrStore.Code, protocol.ErrNoDirectory.Code, protocol.ErrUnreachable.Code, protocol.ErrFenced.Code, protocol.ErrBusy.Code, protocol.ErrDiskFull.Code, protocol.ErrReadOnly.Code,
 		protocol.ErrNewerStore.Code, protocol.ErrRunLive.Code, protocol.ErrGroupBusy.Code, client.ErrUnreachable.Code, protocol.ErrWorkerAway.Code, protocol.ErrInUse.Code, protocol.ErrHeld.Code,
 	}},
 	{Status: 6, Meaning: "a limit or budget was hit (suspended)", Codes: []string{errRunLimit.Code}},

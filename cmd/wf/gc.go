@@ -27,7 +27,7 @@ block that is reached is missing, nothing is removed. --dry-run only tells.`,
 		Args: takes(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx := cmd.Context()
-			return a.WithStore(ctx, func(s *cas.Store) error {
+			return a.WithDirectory(ctx, "", func(s *cas.Store) error {
 				return a.gc(ctx, s, cas.GCOptions{DryRun: dry, Grace: grace}, yes)
 			})
 		},

@@ -9,11 +9,11 @@ import (
 	"testing"
 
 	"wf/api"
-	"wf/cas"
 	"wf/cmd/internal/render"
 	"wf/engine"
 	"wf/protocol"
 	"wf/service"
+	"wf/store"
 )
 
 // A forkedGolden says where the run of a golden is forked, and what is changed for a fork under
@@ -117,7 +117,7 @@ func (w *goldenPlace) forkedWith(t *testing.T, run, step, model string) string {
 	t.Helper()
 	a := newAppOn(strings.NewReader(""), &render.Screen{Writer: io.Discard}, &render.Screen{Writer: io.Discard})
 	var id protocol.RunID
-	err := a.WithStore(t.Context(), func(s *cas.Store) error {
+	err := a.WithStore(t.Context(), func(s store.Store) error {
 		at, err := service.ForkPoint(t.Context(), s, protocol.RunID(run), step, false)
 		if err != nil {
 			return err

@@ -17,6 +17,7 @@ import (
 	"wf/api"
 	"wf/cas"
 	"wf/protocol"
+	"wf/store"
 )
 
 // A house is a user with workflows and a store in which there is a run of every kind. It is made once, by
@@ -27,6 +28,8 @@ type house struct {
 	runs map[string]protocol.RunID
 	mask *mask
 	hub  api.HubServing
+
+	store string // its name
 }
 
 // newHouse makes the store with everything.
@@ -34,6 +37,7 @@ func newHouse(t *testing.T) *house {
 	t.Helper()
 	top := filepath.Join(realTemp(t), fmt.Sprintf("wf-%08x", rand.Uint32())) // texts are cut by length: all have the same
 	h := &house{top: top, dir: filepath.Join(top, "house", "work"), runs: map[string]protocol.RunID{}, mask: newMask(top)}
+	h.store = filepath.Join(h.dir, ".wf")
 	t.Cleanup(func() {
 		if err := os.RemoveAll(top); err != nil {
 			t.Error(err)
@@ -130,7 +134,7 @@ func (h *house) copy(t *testing.T, from, to string) {
 
 // fork is h with names of its own for what comes to be in one place.
 func (h *house) fork() *house {
-	f := &house{top: h.top, dir: h.dir, runs: map[string]protocol.RunID{}, mask: h.mask.fork(), hub: h.hub}
+	f := &house{top: h.top, dir: h.dir, runs: map[string]protocol.RunID{}, mask: h.mask.fork(), hub: h.hub, store: h.store}
 	for name, run := range h.runs {
 		f.runs[name] = run
 	}
@@ -173,7 +177,7 @@ var errNotBegun = errors.New("no run was begun")
 
 // learn names what has come to be in the store: runs, as they are told, and events of all runs.
 func (h *house) learn(ctx context.Context, names []string) error {
-	s, err := cas.Open(ctx, filepath.Join(h.dir, ".wf"), cas.Options{MustExist: true, ReadOnly: true})
+	s, err := store.Open(ctx, h.store, store.Options{MustExist: true})
 	if err != nil {
 		return err
 	}
@@ -218,7 +222,7 @@ func (h *house) learn(ctx context.Context, names []string) error {
 }
 
 // learnMemories names the events of what agents remember.
-func (m *mask) learnMemories(ctx context.Context, s *cas.Store) error {
+func (m *mask) learnMemories(ctx context.Context, s store.Store) error {
 	heads, err := s.Heads(ctx, "")
 	for _, head := range heads {
 		if strings.HasPrefix(head.Name, protocol.RunHead("")) {
@@ -244,7 +248,7 @@ func (m *mask) learnMemories(ctx context.Context, s *cas.Store) error {
 }
 
 // learn names the events of a run that are new.
-func (m *mask) learn(ctx context.Context, s *cas.Store, head cas.Head) error {
+func (m *mask) learn(ctx context.Context, s store.Store, head cas.Head) error {
 	run := protocol.RunOf(head.Name)
 	if m.heads[run] == head.Link.String() {
 		return nil

@@ -48,7 +48,7 @@ what was delivered too, as long as it is among the last 200 of its sink. At a hu
 					return answer(a, all, err, a.ShowNotifications)
 				})
 			}
-			if dir, _, err := a.StoreDir(); a.hubURL() == "" && err == nil && !compose.HoldsStore(dir) {
+			if dir, _, err := a.StoreName(); a.hubURL() == "" && err == nil && !compose.HoldsStore(dir) {
 				sinks, err := a.Sinks()
 				if err != nil {
 					return err

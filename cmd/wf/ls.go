@@ -10,13 +10,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"wf/api"
-	"wf/cas"
 	"wf/cmd/internal/complete"
 	"wf/cmd/internal/render"
 	"wf/protocol"
 	"wf/service"
 	"wf/service/compose"
 	"wf/service/query"
+	"wf/store"
 )
 
 func newLs(a *app) *cobra.Command {
@@ -91,14 +91,14 @@ func (a *app) ls(ctx context.Context, here *target, q api.Query) error {
 
 // tellStore says which store is in use, and where other runs are.
 func (a *app) tellStore(ctx context.Context, p *api.Page) error {
-	dir, where, err := a.StoreDir()
+	dir, where, err := a.StoreName()
 	if err != nil || a.AsJSON() {
 		return err
 	}
 	if len(p.Items) == 0 && where == compose.ProjectDir {
 		a.tellEarlier(ctx, ".", dir)
 	}
-	a.Progress("store %s (%s)", dir, where)
+	a.Progress("store %s (%s)", store.Shown(dir), where)
 	return nil
 }
 
@@ -119,10 +119,10 @@ func (a *app) home(ctx context.Context) error {
 	if missing {
 		return a.firstSteps()
 	}
-	return a.WithStore(ctx, func(s *cas.Store) error { return a.lastRuns(ctx, s) })
+	return a.WithStore(ctx, func(s store.Store) error { return a.lastRuns(ctx, s) })
 }
 
-func (a *app) lastRuns(ctx context.Context, s *cas.Store) error {
+func (a *app) lastRuns(ctx context.Context, s store.Store) error {
 	rows, unread, err := query.Runs(ctx, a.Engine(s, nil), api.Query{Limit: 8})
 	if err != nil {
 		return err

@@ -7,12 +7,12 @@ import (
 	"testing"
 
 	"wf/agentkit/memory"
-	"wf/cas"
 	"wf/protocol"
+	"wf/store"
 )
 
 // pieces remembers n pieces of files, and makes their vectors.
-func pieces(b *testing.B, a *app, s *cas.Store, n int) {
+func pieces(b *testing.B, a *app, s store.Store, n int) {
 	b.Helper()
 	m, err := a.OpenMemory(b.Context(), s, codeScope, "")
 	if err != nil {
@@ -64,7 +64,7 @@ func BenchmarkMemorySearch(b *testing.B) {
 			b.Fatal(hits, err)
 		}
 	}
-	open := func(b *testing.B) (*cas.Store, *memory.Store) {
+	open := func(b *testing.B) (store.Store, *memory.Store) {
 		s, err := a.OpenStore(b.Context(), false)
 		if err != nil {
 			b.Fatal(err)
@@ -75,7 +75,7 @@ func BenchmarkMemorySearch(b *testing.B) {
 		}
 		return s, m
 	}
-	shut := func(b *testing.B, s *cas.Store, m *memory.Store) {
+	shut := func(b *testing.B, s store.Store, m *memory.Store) {
 		if err := m.Close(); err != nil {
 			b.Fatal(err)
 		}

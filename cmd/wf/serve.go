@@ -7,11 +7,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"wf/cas"
 	"wf/daemon"
 	"wf/hub/client"
 	"wf/hub/guard"
 	"wf/protocol"
+	"wf/store"
 )
 
 func newServe(a *app) *cobra.Command {
@@ -55,7 +55,7 @@ machine too; beyond it TLS as well. For browsers it prints an address with a cod
 			if o.Log, err = lines.open(a); err != nil {
 				return err
 			}
-			return a.WithNewStore(cmd.Context(), func(s *cas.Store) error { return a.serve(cmd.Context(), s, o, at, hub) })
+			return a.WithNewStore(cmd.Context(), func(s store.Store) error { return a.serve(cmd.Context(), s, o, at, hub) })
 		},
 	}
 	flags := cmd.Flags()
@@ -82,7 +82,7 @@ machine too; beyond it TLS as well. For browsers it prints an address with a cod
 	return cmd
 }
 
-func (a *app) serve(ctx context.Context, s *cas.Store, o daemon.Options, at daemon.ListenOptions, hub daemon.Remote) error {
+func (a *app) serve(ctx context.Context, s store.Store, o daemon.Options, at daemon.ListenOptions, hub daemon.Remote) error {
 	d, err := daemon.New(a.Setup, s, o)
 	if err != nil {
 		return err
@@ -124,7 +124,7 @@ func (a *app) tellServing(s *daemon.Serving) error {
 
 // login has the daemon of the store make a code, and prints the address with it.
 func (a *app) login(ctx context.Context) error {
-	dir, _, err := a.StoreDir()
+	dir, err := a.Beside(ctx)
 	if err != nil {
 		return err
 	}

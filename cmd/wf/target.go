@@ -12,12 +12,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"wf/api"
-	"wf/cas"
 	"wf/daemon"
 	"wf/engine"
 	"wf/hub/client"
 	"wf/hub/queue"
 	"wf/protocol"
+	"wf/store"
 )
 
 // A target is where a command works: the store of this machine, or a server that --hub or WF_HUB
@@ -52,14 +52,14 @@ func (a *app) atNew(ctx context.Context, f func(*target) error) error {
 }
 
 // opening is at with a way to open the store of this machine.
-func (a *app) opening(ctx context.Context, open func(context.Context, func(*cas.Store) error) error, f func(*target) error) error {
+func (a *app) opening(ctx context.Context, open func(context.Context, func(store.Store) error) error, f func(*target) error) error {
 	switch url := a.hubURL(); {
 	case url != "":
 		return a.atServer(url, f)
 	case a.worker != "":
 		return usagef("--worker %s names a worker of a hub: name the hub with --hub", a.worker)
 	}
-	return open(ctx, func(s *cas.Store) error { return f(a.atStore(s)) })
+	return open(ctx, func(s store.Store) error { return f(a.atStore(s)) })
 }
 
 // inTarget is the RunE of a command that works at the target of the command line.
@@ -115,9 +115,9 @@ func answer[T any](a *app, v T, err error, show func(T) error) error {
 }
 
 // atStore is the target of a store of this machine.
-func (a *app) atStore(s *cas.Store) *target {
+func (a *app) atStore(s store.Store) *target {
 	here := daemon.NewForeground(a.Setup, s)
-	return &target{Service: here, Follower: here, Blocks: s, here: here, name: s.Dir(), about: a.tellStore}
+	return &target{Service: here, Follower: here, Blocks: s, here: here, name: store.Shown(s.Name()), about: a.tellStore}
 }
 
 func (a *app) atServer(url string, f func(*target) error) error {

@@ -6,9 +6,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"wf/api"
-	"wf/cas"
 	"wf/cmd/internal/tui"
 	"wf/daemon"
+	"wf/store"
 )
 
 func newTUI(a *app) *cobra.Command {
@@ -28,7 +28,7 @@ messages, events, the difference to the visit before, cost and proof. What moves
 			if url := a.hubURL(); url != "" {
 				return a.atServer(url, func(p *target) error { return a.tui(ctx, p.Service, p.Follower) })
 			}
-			return a.WithNewStore(ctx, func(s *cas.Store) error {
+			return a.WithNewStore(ctx, func(s store.Store) error {
 				return daemon.Private(a.Setup, s, "", func(d *daemon.Daemon) error { return a.tui(ctx, d.Service, d) })
 			})
 		},

@@ -13,6 +13,7 @@ import (
 	"wf/protocol"
 	"wf/service/proof"
 	"wf/service/query"
+	"wf/store"
 )
 
 func newVerify(a *app) *cobra.Command {
@@ -111,7 +112,7 @@ func (a *app) verifyThere(ctx context.Context, p *target, args []string, o cas.V
 
 // verifyStore verifies a store, or one run of it, and notes the heads that it found sound.
 func (a *app) verifyStore(ctx context.Context, args []string, o proof.Options) error {
-	dir, _, err := a.StoreDir()
+	dir, _, err := a.StoreName()
 	if err != nil {
 		return err
 	}
@@ -135,7 +136,7 @@ func (a *app) verifyStore(ctx context.Context, args []string, o proof.Options) e
 // be meant.
 func (a *app) runToVerify(ctx context.Context, arg string) (protocol.RunID, error) {
 	var run protocol.RunID
-	err := a.WithStore(ctx, func(s *cas.Store) (err error) {
+	err := a.WithStore(ctx, func(s store.Store) (err error) {
 		run, err = a.atStore(s).run(ctx, arg)
 		return err
 	})

@@ -15,12 +15,13 @@ import (
 	"wf/agentkit/memory"
 	"wf/cas"
 	"wf/protocol"
+	"wf/store"
 )
 
 // memoryJournal is the journal of a memory in a store, as memory.Store wants it.
 type memoryJournal struct {
 	*cas.Chain
-	s     *cas.Store
+	s     store.Store
 	scope string
 	warn  func(error)
 }
@@ -53,12 +54,12 @@ func (j memoryJournal) Text(ctx context.Context, l protocol.Link) (string, error
 }
 
 // OpenMemory opens a memory; model is the embedding model that is asked for, "" the one it has.
-func (u *Setup) OpenMemory(ctx context.Context, s *cas.Store, scope, model string) (*memory.Store, error) {
+func (u *Setup) OpenMemory(ctx context.Context, s store.Store, scope, model string) (*memory.Store, error) {
 	m, err := cas.OpenMemory(s, scope)
 	if err != nil {
 		return nil, err
 	}
-	return memory.Open(ctx, memory.Config{Scope: scope, Journal: memoryJournal{m, s, scope, u.Warn}, Vectors: filepath.Join(s.Dir(), "vectors"), Embed: u.OpenEmbedder, Model: model})
+	return memory.Open(ctx, memory.Config{Scope: scope, Journal: memoryJournal{m, s, scope, u.Warn}, Vectors: filepath.Join(s.Beside(), "vectors"), Embed: u.OpenEmbedder, Model: model})
 }
 
 // OpenEmbedder opens an embedding model by the config.
@@ -79,12 +80,12 @@ type openMemories struct {
 }
 
 type memoryKey struct {
-	store        *cas.Store
+	store        store.Store
 	scope, model string
 }
 
 // AgentMemory opens the memories of roles, for an engine over s.
-func (u *Setup) AgentMemory(s *cas.Store) func(context.Context, protocol.Turn) (*memory.Store, error) {
+func (u *Setup) AgentMemory(s store.Store) func(context.Context, protocol.Turn) (*memory.Store, error) {
 	return func(ctx context.Context, turn protocol.Turn) (*memory.Store, error) {
 		key := memoryKey{s, AgentScope(turn.Workflow, turn.Role), turn.Role.Memory.Embed}
 		u.memories.mu.Lock()
@@ -133,7 +134,7 @@ func scopePart(name string) string {
 }
 
 // NoteMemory keeps the head of a memory outside of the store, as note does for runs.
-func (u *Setup) NoteMemory(ctx context.Context, s *cas.Store, scope string) {
+func (u *Setup) NoteMemory(ctx context.Context, s store.Store, scope string) {
 	state := cas.StateDir(os.Getenv)
 	if state == "" {
 		return
@@ -150,7 +151,7 @@ func (u *Setup) NoteMemory(ctx context.Context, s *cas.Store, scope string) {
 
 // MemoryScopes are the memories of the store; none where it cannot be read.
 func (u *Setup) MemoryScopes(ctx context.Context) (out []string) {
-	err := u.WithStore(ctx, func(s *cas.Store) (err error) {
+	err := u.WithStore(ctx, func(s store.Store) (err error) {
 		out, err = cas.Memories(ctx, s)
 		return err
 	})

@@ -7,15 +7,15 @@ import (
 	"slices"
 
 	"wf/agentkit/config"
-	"wf/cas"
 	"wf/engine"
 	"wf/engine/lang"
 	"wf/protocol"
 	"wf/service/notify"
+	"wf/store"
 )
 
 // Notifier delivers the notifications of a store, by the configs and the workflows that are trusted with it.
-func (u *Setup) Notifier(s *cas.Store, e *engine.Engine, log *slog.Logger) (*notify.Deliverer, error) {
+func (u *Setup) Notifier(s store.Store, e *engine.Engine, log *slog.Logger) (*notify.Deliverer, error) {
 	all, err := u.Sinks()
 	return &notify.Deliverer{Store: s, Engine: e, Sinks: all, Trusts: u.trustsNotify, Walls: walls{u}, Log: log}, err
 }
@@ -61,7 +61,7 @@ func (u *Setup) Untold(p *lang.Program, file string) (string, error) {
 
 // openSinks begins the journals of the sinks that a run notifies before it begins. Where that cannot be done the run
 // is none the worse.
-func (u *Setup) openSinks(s *cas.Store, p *lang.Program) {
+func (u *Setup) openSinks(s store.Store, p *lang.Program) {
 	d, err := u.Notifier(s, nil, nil)
 	if err == nil {
 		err = d.Open(context.Background(), p)
@@ -72,7 +72,7 @@ func (u *Setup) openSinks(s *cas.Store, p *lang.Program) {
 }
 
 // admitTo admits a run to a store.
-func (u *Setup) admitTo(s *cas.Store, c engine.Candidate) error {
+func (u *Setup) admitTo(s store.Store, c engine.Candidate) error {
 	err := u.admit(c)
 	if err == nil && (c.New || c.Fork) {
 		u.openSinks(s, c.Program)

@@ -11,12 +11,13 @@ import (
 	"wf/engine"
 	"wf/protocol"
 	"wf/service/notify"
+	"wf/store"
 )
 
 // Refold holds what a store keeps of its runs and memories, so as not to read their whole journals each
 // time, against these journals: a finding for each that says something else. With drop set they are
 // removed in the place of findings; the next look makes them anew.
-func (u *Setup) Refold(ctx context.Context, s *cas.Store, r *cas.Report, drop bool) error {
+func (u *Setup) Refold(ctx context.Context, s store.Store, r *cas.Report, drop bool) error {
 	e := &engine.Engine{Store: s}
 	for _, h := range r.Heads {
 		var found *cas.Finding
@@ -56,7 +57,7 @@ func refoldRun(ctx context.Context, e *engine.Engine, run protocol.RunID) (*cas.
 	return stateFinding(fmt.Sprintf("run/%s/%d/state", run, f.Seq), f.Field, f.Journal, f.Stored, string(run)), nil
 }
 
-func (u *Setup) refoldMemory(ctx context.Context, s *cas.Store, scope string) (*cas.Finding, error) {
+func (u *Setup) refoldMemory(ctx context.Context, s store.Store, scope string) (*cas.Finding, error) {
 	m, err := cas.OpenMemory(s, scope)
 	if err != nil {
 		return nil, err
@@ -73,7 +74,7 @@ func (u *Setup) refoldMemory(ctx context.Context, s *cas.Store, scope string) (*
 	return stateFinding(fmt.Sprintf("memory/%s/%d/state", scope, f.Seq), f.What, f.Journal, f.Kept, "--all"), nil
 }
 
-func refoldSink(ctx context.Context, s *cas.Store, name string) (*cas.Finding, error) {
+func refoldSink(ctx context.Context, s store.Store, name string) (*cas.Finding, error) {
 	seq, same, err := notify.Refold(ctx, s, name)
 	if same || err != nil {
 		return nil, err
@@ -87,7 +88,7 @@ func stateFinding(where, what, journal, stored, of string) *cas.Finding {
 		Fix: fmt.Sprintf("wf verify %s --mend drops the stored state; it is made anew from the journal", of)}
 }
 
-func dropState(ctx context.Context, s *cas.Store, e *engine.Engine, h cas.Head) error {
+func dropState(ctx context.Context, s store.Store, e *engine.Engine, h cas.Head) error {
 	if strings.HasPrefix(h.Name, protocol.MemoryHead("")) || strings.HasPrefix(h.Name, protocol.NotifyHead("")) {
 		return s.Commit(ctx, cas.Batch{Derived: []cas.Derived{{Key: h.Name}}})
 	}

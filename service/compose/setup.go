@@ -22,6 +22,7 @@ import (
 	"wf/engine"
 	"wf/protocol"
 	"wf/roles"
+	"wf/store"
 )
 
 // Options of a Setup; the zero value is right.
@@ -60,7 +61,7 @@ type Setup struct {
 	withheld agentkit.Withheld
 
 	memories openMemories
-	pinned   sync.Map // *cas.Pins by *cas.Store
+	pinned   sync.Map // *cas.Pins by store.Store
 	pages    taskPages
 	library  seeding // all of Go's standard library
 	tests    seeding // what each test needs of it
@@ -88,7 +89,7 @@ func (u *Setup) warnf(format string, args ...any) { u.Tellf("warning: "+format, 
 func (u *Setup) Warn(err error) { u.warnf("%v", err) }
 
 // newEngine joins the engine with what performs the steps. watch may be nil.
-func (u *Setup) Engine(s *cas.Store, watch func(api.Update)) *engine.Engine {
+func (u *Setup) Engine(s store.Store, watch func(api.Update)) *engine.Engine {
 	agent := agentkit.Agent{Models: u.OpenModel, Default: u.defaultModels, Window: u.Window, MCP: u.servers, Offers: &u.offers, Withheld: &u.withheld, Seal: u.sealFor("calls"), Confine: u.Confine, Inside: u.Inside, Trusted: u.trustsServer, Allowed: u.allowsServer, Memory: u.AgentMemory(s)}
 	e := &engine.Engine{
 		Store:   s,
@@ -149,14 +150,14 @@ func CopiesOf(store string) string {
 // Note keeps the heads of runs that this command moved outside of the store, so that a store
 // put back to an older copy is found out. Runs that came from elsewhere stay so. Where that cannot be done the run is none the worse:
 // the user is told, and wf verify lists it as not proven.
-func (u *Setup) Note(ctx context.Context, s *cas.Store, runs ...protocol.RunID) {
+func (u *Setup) Note(ctx context.Context, s store.Store, runs ...protocol.RunID) {
 	if err := u.Pins(s).Note(ctx, runs...); err != nil {
 		u.warnf("the newest heads were not noted outside of the store: %s", strings.ReplaceAll(err.Error(), "\n", "; "))
 	}
 }
 
 // Pins tell the runs of this user in a store from those that came from elsewhere.
-func (u *Setup) Pins(s *cas.Store) *cas.Pins {
+func (u *Setup) Pins(s store.Store) *cas.Pins {
 	p, _ := u.pinned.LoadOrStore(s, cas.NewPins(s, cas.StateDir(os.Getenv)))
 	return p.(*cas.Pins)
 }

@@ -11,33 +11,39 @@ import (
 	"os"
 	"path/filepath"
 
+	"wf/agentkit/config"
 	"wf/cas"
 	"wf/files"
 	"wf/protocol"
+	"wf/store"
 )
 
 // UsersStore is what storeDir says of the store that all directories without one share.
 const UsersStore = "the user's data directory"
 
-// StoreDir is where the store is: --store, WF_STORE, the nearest .wf upwards, else the
-// user's own. where says which of them it was.
-func (u *Setup) StoreDir() (dir, where string, err error) {
+// StoreName is the name of the store, a directory or the address of a database: --store, WF_STORE, store in the
+// user's config, the nearest .wf upwards, else the user's own. where says which of them it was.
+func (u *Setup) StoreName() (name, where string, err error) {
 	if u.Options.Store != "" {
 		return u.Options.Store, "--store", nil
 	}
-	if dir := os.Getenv("WF_STORE"); dir != "" {
-		return dir, "WF_STORE", nil
+	if name := os.Getenv("WF_STORE"); name != "" {
+		return name, "WF_STORE", nil
+	}
+	configured, err := config.UserStore(UserConfig())
+	if err != nil || configured != "" {
+		return configured, UserConfig(), err
 	}
 	cwd, err := os.Getwd()
 	if err != nil {
 		return "", "", fmt.Errorf("find the store: %w", err)
 	}
-	dir, err = nearest(cwd)
-	if err != nil || dir != "" {
-		return dir, ".wf", err
+	name, err = nearest(cwd)
+	if err != nil || name != "" {
+		return name, ".wf", err
 	}
-	dir, err = UserDir("XDG_DATA_HOME", ".local/share")
-	return dir, UsersStore, err
+	name, err = UserDir("XDG_DATA_HOME", ".local/share")
+	return name, UsersStore, err
 }
 
 // ProjectDir is the name of the directory that holds the store, config and schema of a project.
@@ -74,26 +80,52 @@ func UserDir(variable, fallback string) (string, error) {
 	return filepath.Join(home, fallback, "wf"), nil
 }
 
-// OpenStore opens the store, and makes it when there is none, unless it must exist.
-func (u *Setup) OpenStore(ctx context.Context, mustExist bool) (*cas.Store, error) {
-	dir, where, err := u.StoreDir()
+// OpenStore opens the store. One in a directory is made when there is none, unless it must exist.
+func (u *Setup) OpenStore(ctx context.Context, mustExist bool) (store.Store, error) {
+	name, where, err := u.StoreName()
 	if err != nil {
 		return nil, err
 	}
-	o := cas.Options{MustExist: mustExist, Warn: u.Warn, Seal: u.Seal()}
-	// The lock of a read-only store cannot be written, yet the store can be read.
-	if mustExist && !files.Writable(dir) {
-		o.ReadOnly = true
+	s, err := u.openStore(ctx, name, mustExist)
+	if err == nil && u.Verbose {
+		u.Tellf("store %s (from %s)", store.Shown(s.Name()), where)
 	}
-	s, err := cas.Open(ctx, dir, o)
+	return s, err
+}
+
+func (u *Setup) openStore(ctx context.Context, name string, mustExist bool) (store.Store, error) {
+	return store.Open(ctx, name, store.Options{MustExist: mustExist, Seal: u.Seal(), Warn: u.Warn})
+}
+
+// Beside is the directory of this machine for what belongs to the store and is not in it; see store.Store.
+func (u *Setup) Beside(ctx context.Context) (dir string, err error) {
+	name, _, err := u.StoreName()
+	if err != nil || !store.IsDatabase(name) {
+		return name, err
+	}
+	err = u.WithStore(ctx, func(s store.Store) error {
+		dir = s.Beside()
+		return nil
+	})
+	return dir, err
+}
+
+// WithDirectory runs f with a store that must exist, and be a directory; hint says what does the same for a database.
+func (u *Setup) WithDirectory(ctx context.Context, hint string, f func(*cas.Store) error) error {
+	name, _, err := u.StoreName()
+	if err == nil {
+		err = store.OfDirectory(name, hint)
+	}
 	if err != nil {
-		return nil, err
+		return err
 	}
-	s.HandleStop() // Ctrl-Z keeps nobody out
-	if u.Verbose {
-		u.Tellf("store %s (from %s)", s.Dir(), where)
-	}
-	return s, nil
+	return u.WithStore(ctx, func(s store.Store) error {
+		dir, err := store.Directory(s, hint)
+		if err != nil {
+			return err
+		}
+		return f(dir)
+	})
 }
 
 // Seal is the key for what is derived in stores. Where none can be kept what this process seals is used by
@@ -123,30 +155,30 @@ func (u *Setup) sealFor(use string) []byte {
 // NoStoreYet reports whether there is no store where wf would make it. A --store that is not even a
 // directory is a mistake, which the open tells.
 func (u *Setup) NoStoreYet() (bool, error) {
-	dir, where, err := u.StoreDir()
-	if err != nil || where == "--store" && !files.Exists(dir) {
+	name, where, err := u.StoreName()
+	if err != nil || where == "--store" && !files.Exists(name) {
 		return false, err
 	}
-	return !HoldsStore(dir), nil
+	return !HoldsStore(name), nil
 }
 
 // HoldsStore reports whether there is a store in a directory, whole or not: the .wf of a project
-// may hold its config alone.
-func HoldsStore(dir string) bool {
-	return files.Exists(filepath.Join(dir, "store.db")) || files.Exists(filepath.Join(dir, "store.lock")) || files.Exists(filepath.Join(dir, cas.Restoring))
+// may hold its config alone. A database is taken to hold one: its open says where it does not.
+func HoldsStore(name string) bool {
+	return store.IsDatabase(name) || files.Exists(filepath.Join(name, "store.db")) || files.Exists(filepath.Join(name, "store.lock")) || files.Exists(filepath.Join(name, cas.Restoring))
 }
 
 // WithStore runs f with a store that must exist, and closes it.
-func (u *Setup) WithStore(ctx context.Context, f func(*cas.Store) error) error {
+func (u *Setup) WithStore(ctx context.Context, f func(store.Store) error) error {
 	return u.withStore(ctx, true, f)
 }
 
 // WithNewStore runs f with a store, which is made when there is none, and closes it.
-func (u *Setup) WithNewStore(ctx context.Context, f func(*cas.Store) error) error {
+func (u *Setup) WithNewStore(ctx context.Context, f func(store.Store) error) error {
 	return u.withStore(ctx, false, f)
 }
 
-func (u *Setup) withStore(ctx context.Context, mustExist bool, f func(*cas.Store) error) error {
+func (u *Setup) withStore(ctx context.Context, mustExist bool, f func(store.Store) error) error {
 	s, err := u.OpenStore(ctx, mustExist)
 	if err != nil {
 		return err

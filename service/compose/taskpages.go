@@ -9,11 +9,11 @@ import (
 	"sync"
 
 	"wf/api"
-	"wf/cas"
 	"wf/engine"
 	"wf/files"
 	"wf/protocol"
 	"wf/service/query"
+	"wf/store"
 )
 
 // TasksDir is where the pages of completed tasks lie, beside the store: tasks/RUN/STEP.md.
@@ -30,7 +30,7 @@ type taskPages struct {
 
 // keepTasks has a page written for each completed task that the engine tells of, and passes
 // everything on to watch, which may be nil.
-func (u *Setup) keepTasks(s *cas.Store, watch func(api.Update)) func(api.Update) {
+func (u *Setup) keepTasks(s store.Store, watch func(api.Update)) func(api.Update) {
 	return func(n api.Update) {
 		if watch != nil {
 			watch(n)
@@ -46,7 +46,7 @@ func (u *Setup) keepTasks(s *cas.Store, watch func(api.Update)) func(api.Update)
 }
 
 // write writes the page of one task. The journal is read on from where it was read to before.
-func (p *taskPages) write(u *Setup, s *cas.Store, run protocol.RunID, step string) error {
+func (p *taskPages) write(u *Setup, s store.Store, run protocol.RunID, step string) error {
 	table, err := u.Prices()
 	if err != nil {
 		return err
@@ -81,8 +81,8 @@ func (p *taskPages) write(u *Setup, s *cas.Store, run protocol.RunID, step strin
 }
 
 // TaskDir makes the directory of the pages of a run. A store may come from elsewhere: no link in it is followed.
-func TaskDir(s *cas.Store, run protocol.RunID) (string, error) {
-	dir := filepath.Join(s.Dir(), TasksDir)
+func TaskDir(s store.Store, run protocol.RunID) (string, error) {
+	dir := filepath.Join(s.Beside(), TasksDir)
 	if err := files.MakeDir(dir); err != nil {
 		return "", err
 	}

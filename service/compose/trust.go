@@ -256,7 +256,7 @@ func (u *Setup) Listed(all []Weighed, rest bool) ([]api.Trusted, error) {
 
 // ServedHere are the files of the valid workflows that a daemon would serve here.
 func (u *Setup) ServedHere() (out []string, err error) {
-	store, _, err := u.StoreDir()
+	store, _, err := u.StoreName()
 	if err != nil {
 		return nil, err
 	}

@@ -26,9 +26,9 @@ import (
 	"wf/agentkit/config"
 	"wf/agentkit/sandbox"
 	"wf/api"
-	"wf/cas"
 	"wf/protocol"
 	"wf/service/compose"
+	"wf/store"
 )
 
 // Examine looks at everything; served are the workflows that a daemon serves beside those of the project, and more are checkups that others made. clean removes the private directories of
@@ -53,7 +53,7 @@ func Examine(ctx context.Context, u *compose.Setup, clean bool, served []string,
 // checkStore opens the store, if there is one, and measures it.
 func checkStore(ctx context.Context, u *compose.Setup) api.Checkup {
 	c := api.Checkup{Name: "store", State: "ok"}
-	dir, where, err := u.StoreDir()
+	dir, where, err := u.StoreName()
 	if err != nil {
 		return bad(c, err)
 	}
@@ -61,8 +61,12 @@ func checkStore(ctx context.Context, u *compose.Setup) api.Checkup {
 		c.Text = fmt.Sprintf("%s (%s): none yet, the first run makes it", dir, where)
 		return c
 	}
-	err = u.WithStore(ctx, func(s *cas.Store) error {
-		size, err := s.Size(ctx)
+	err = u.WithStore(ctx, func(s store.Store) error {
+		d, err := store.Directory(s, "")
+		if err != nil {
+			return err
+		}
+		size, err := d.Size(ctx)
 		c.Text = fmt.Sprintf("%s (%s), %.1f MB", dir, where, float64(size.File+size.Blobs)/1e6)
 		return err
 	})

@@ -8,16 +8,16 @@ import (
 	"strings"
 
 	"wf/api"
-	"wf/cas"
 	"wf/engine"
 	"wf/protocol"
 	"wf/service/compose"
+	"wf/store"
 )
 
 // checkGroups tells of slots of concurrency groups, and of places in their queues, that belong to runs with which no process
 // goes on. There is nothing to tell of a store without groups.
 func checkGroups(ctx context.Context, u *compose.Setup) []api.Checkup {
-	dir, _, err := u.StoreDir()
+	dir, _, err := u.StoreName()
 	if err != nil || !compose.HoldsStore(dir) {
 		return nil // the checkup of the store says so
 	}
@@ -25,7 +25,7 @@ func checkGroups(ctx context.Context, u *compose.Setup) []api.Checkup {
 	var left []string
 	var resume []protocol.RunID
 	none := false
-	err = u.WithStore(ctx, func(s *cas.Store) error {
+	err = u.WithStore(ctx, func(s store.Store) error {
 		e := &engine.Engine{Store: s}
 		groups, err := e.Groups(ctx)
 		none = len(groups) == 0

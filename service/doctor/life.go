@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"wf/api"
-	"wf/cas"
 	"wf/protocol"
 	"wf/service/compose"
+	"wf/store"
 )
 
 // backupAge is how old the last backup may be.
@@ -18,23 +18,27 @@ const backupAge = 7 * 24 * time.Hour
 // checkLife looks at what was deleted and not collected, at the last backup, and whether the store is held. It says
 // nothing of a store without any of that.
 func checkLife(ctx context.Context, u *compose.Setup, now time.Time) (out []api.Checkup) {
-	dir, _, err := u.StoreDir()
-	if err != nil || !compose.HoldsStore(dir) {
-		return nil // told with the store
+	dir, _, err := u.StoreName()
+	if err != nil || store.IsDatabase(dir) || !compose.HoldsStore(dir) {
+		return nil // told with the store; a database is backed up and collected by its own tools
 	}
 	if _, err := os.Stat(dir); err != nil {
 		return nil
 	}
-	err = u.WithStore(ctx, func(s *cas.Store) error {
+	err = u.WithStore(ctx, func(s store.Store) error {
 		if err := s.MayGoOn(ctx); err != nil {
 			out = append(out, api.Checkup{Name: "restored", State: "note", Text: err.Error(), Fix: protocol.HintOf(err)})
 		}
-		if n, err := s.Uncollected(ctx); err != nil {
+		dir, err := store.Directory(s, "")
+		if err != nil {
+			return err
+		}
+		if n, err := dir.Uncollected(ctx); err != nil {
 			return err
 		} else if n > 0 {
 			out = append(out, api.Checkup{Name: "deleted", State: "note", Text: fmt.Sprintf("the bytes of %s that %s deleted are still stored", protocol.Plural(n, "run"), were(n)), Fix: "wf gc frees them"})
 		}
-		last, err := s.LastBackup()
+		last, err := dir.LastBackup()
 		if err != nil || last == nil {
 			return err
 		}

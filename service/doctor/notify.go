@@ -9,13 +9,13 @@ import (
 
 	"wf/agentkit/config"
 	"wf/api"
-	"wf/cas"
 	"wf/engine"
 	"wf/engine/lint"
 	"wf/protocol"
 	"wf/service/compose"
 	"wf/service/notify"
 	"wf/service/query"
+	"wf/store"
 )
 
 // checkSinks looks at where notifications go, and at what did not get there.
@@ -25,8 +25,8 @@ func checkSinks(ctx context.Context, u *compose.Setup, served []string) (out []a
 		return nil // told with the config
 	}
 	state := map[string]api.Hook{}
-	if dir, _, err := u.StoreDir(); err == nil && compose.HoldsStore(dir) {
-		err = u.WithStore(ctx, func(s *cas.Store) error {
+	if dir, _, err := u.StoreName(); err == nil && compose.HoldsStore(dir) {
+		err = u.WithStore(ctx, func(s store.Store) error {
 			all, err := notify.List(ctx, s, sinks, api.NotificationQuery{})
 			if err == nil {
 				for _, h := range all.Hooks().Sinks {
@@ -83,7 +83,7 @@ func checkSink(h api.Hook, c api.Checkup) api.Checkup {
 
 // workflows are the names of those that there are: in the project, at its daemon, and, where sinks name others, of runs that moved lately.
 func workflows(ctx context.Context, u *compose.Setup, sinks []notify.Configured, served []string) ([]string, error) {
-	dir, _, err := u.StoreDir()
+	dir, _, err := u.StoreName()
 	if err != nil || !slices.ContainsFunc(sinks, func(c notify.Configured) bool { return len(c.Workflows) > 0 }) {
 		return nil, nil // what is wrong with the store is told with it
 	}
@@ -105,7 +105,7 @@ func workflows(ctx context.Context, u *compose.Setup, sinks []notify.Configured,
 	if !slices.ContainsFunc(sinks, strange) || !compose.HoldsStore(dir) {
 		return known, nil
 	}
-	err = u.WithStore(ctx, func(s *cas.Store) error {
+	err = u.WithStore(ctx, func(s store.Store) error {
 		heads, err := query.Newest(ctx, s)
 		e := &engine.Engine{Store: s}
 		for _, h := range heads {

@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"wf/api"
-	"wf/cas"
 	"wf/protocol"
 	"wf/service/compose"
 	"wf/service/query"
+	"wf/store"
 )
 
 const (
@@ -24,12 +24,12 @@ const (
 // checkRuns looks at runs that close without a process, and at always roles that failed lately: what they were there to clean up
 // may still be there, and the runs that they belong to say done. Nothing is said where there are neither.
 func checkRuns(ctx context.Context, u *compose.Setup, now time.Time) (out []api.Checkup) {
-	dir, _, err := u.StoreDir()
+	dir, _, err := u.StoreName()
 	if err != nil || !compose.HoldsStore(dir) {
 		return nil // told with the store
 	}
 	var left, failed finding
-	err = u.WithStore(ctx, func(s *cas.Store) error {
+	err = u.WithStore(ctx, func(s store.Store) error {
 		heads, err := query.Newest(ctx, s)
 		if err != nil {
 			return err

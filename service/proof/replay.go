@@ -13,10 +13,11 @@ import (
 	"wf/engine"
 	"wf/protocol"
 	"wf/service/compose"
+	"wf/store"
 )
 
 // Replay decides every edge and builds every prompt of a run again.
-func Replay(ctx context.Context, u *compose.Setup, s *cas.Store, run protocol.RunID) (*engine.CheckReport, error) {
+func Replay(ctx context.Context, u *compose.Setup, s store.Store, run protocol.RunID) (*engine.CheckReport, error) {
 	return u.Engine(s, nil).CheckAll(ctx, run, Rebuilt)
 }
 

@@ -10,11 +10,12 @@ import (
 	"wf/api"
 	"wf/cas"
 	"wf/protocol"
+	"wf/store"
 )
 
 // Tasks checks what a service says of the tasks of runs. open gives one with the store that it answers for,
 // which holds no runs.
-func Tasks(t *testing.T, open func(t *testing.T) (api.Service, *cas.Store)) {
+func Tasks(t *testing.T, open func(t *testing.T) (api.Service, store.Store)) {
 	s, store := open(t)
 	j := must(store.Journal(t.Context(), "RUN"))(t)
 	at := int64(1_700_000_000_000_000)

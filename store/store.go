@@ -1,0 +1,33 @@
+package store
+
+import (
+	"context"
+
+	"wf/cas"
+	"wf/engine"
+	"wf/protocol"
+)
+
+// A Store is a store of runs of either kind, as commands and daemons use it.
+type Store interface {
+	engine.Store
+	cas.Backing
+
+	// LockSink makes this process the only one that delivers to a sink; see notify.Store.
+	LockSink(name string) (unlock func() error, ok bool, err error)
+	// Find lists the stored blocks whose CID goes on with a text; see cas.Store.Find.
+	Find(ctx context.Context, part string) ([]protocol.Link, error)
+	// DropFiles drops the files of a workspace that a run recorded; see cas.Store.DropFiles.
+	DropFiles(ctx context.Context, run protocol.RunID) (there bool, err error)
+	// Observe has f called with how long commits take; see cas.Observer.
+	Observe(f cas.Observer)
+	// Name is that by which another process opens the store. It holds no secret.
+	Name() string
+	// Beside is the directory of this machine for what belongs to the store and is not in it: sockets of
+	// runs, pages of tasks, vectors of memories. It may not exist yet.
+	Beside() string
+	// Close ends the use of the store.
+	Close() error
+}
+
+var _ Store = (*cas.Store)(nil)
