@@ -21,7 +21,8 @@ type Batch struct {
 	Moves   []Move
 	Derived []Derived
 	Deletes []Deletion
-	Fence   Fence // the zero Fence for a batch that is written under no claim
+	Drops   []string // heads of no journal that go, wherever they are
+	Fence   Fence    // the zero Fence for a batch that is written under no claim
 }
 
 // Move sets a head, if it still is where the writer last saw it.
@@ -63,6 +64,7 @@ type request struct {
 	moves   []Move
 	derived []Derived
 	deletes []Deletion
+	drops   []string
 	err     error // refused; the rest of the transaction goes on
 	done    chan error
 }
@@ -114,7 +116,7 @@ func (s *Store) commit(ctx context.Context, b Batch, packs []packed) (err error)
 	}
 	done := s.Measure(OpBatch)
 	defer func() { done(err) }()
-	r := &request{packs: packs, moves: b.Moves, derived: b.Derived, deletes: b.Deletes, done: make(chan error, 1)}
+	r := &request{packs: packs, moves: b.Moves, derived: b.Derived, deletes: b.Deletes, drops: b.Drops, done: make(chan error, 1)}
 	h, err := s.enqueue(r)
 	if err != nil {
 		return err
@@ -329,6 +331,11 @@ func (s *Store) apply(tx *bolt.Tx, lk *lookup, r *request) error {
 	}
 	for _, d := range r.deletes {
 		if err := s.bury(tx, lk, d); err != nil {
+			return err
+		}
+	}
+	for _, name := range r.drops {
+		if err := dropHead(tx, name); err != nil {
 			return err
 		}
 	}

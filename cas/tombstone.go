@@ -160,22 +160,6 @@ func dropHead(tx *bolt.Tx, name string) error {
 	return sub(tx, indexDerived).Delete([]byte(StateKey(protocol.RunID(run))))
 }
 
-// DropFiles drops the files of a workspace that a run recorded: its journal and conclusions stay. The next collections
-// remove what nothing else has. It reports whether there were any. No process may drive the run meanwhile.
-func (s *Store) DropFiles(ctx context.Context, run protocol.RunID) (there bool, err error) {
-	claim, err := s.Claim(ctx, run)
-	if err != nil {
-		return false, err
-	}
-	defer func() { err = errors.Join(err, claim.Release(ctx)) }()
-	name := protocol.FilesHead(run)
-	h, err := s.Head(ctx, name)
-	if err != nil || !h.Link.Defined() {
-		return false, err
-	}
-	return true, s.update(ctx, func(tx *bolt.Tx) error { return dropHead(tx, name) })
-}
-
 // dropPrefix removes the entries with keys that begin with prefix.
 func dropPrefix(b *bolt.Bucket, prefix []byte) error {
 	var keys [][]byte // a cursor does not survive a removal

@@ -157,3 +157,18 @@ func (e *Engine) Holders(ctx context.Context, runs []protocol.RunID) ([]api.Hold
 	}
 	return out, nil
 }
+
+// DropFiles drops the files of a workspace that a run recorded, under its lock: its journal and conclusions stay. The next
+// collections remove what nothing else has. It reports whether there were any.
+func (e *Engine) DropFiles(ctx context.Context, run protocol.RunID) (there bool, err error) {
+	claim, err := e.Store.Claim(ctx, run)
+	if err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, claim.Release(ctx)) }()
+	h, err := e.Store.Head(ctx, protocol.FilesHead(run))
+	if err != nil || !h.Link.Defined() {
+		return false, err
+	}
+	return true, e.Store.Commit(ctx, cas.Batch{Drops: []string{h.Name}})
+}

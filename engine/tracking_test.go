@@ -331,10 +331,10 @@ func TestC02AnArchiveHasTheFilesThatItIsAskedFor(t *testing.T) {
 		t.Errorf("%q differ", got)
 	}
 	// Dropped, the run is whole without them, and its tree is not there after a collection.
-	if there, err := inDir(into.e).DropFiles(ctx, run); err != nil || !there {
+	if there, err := into.e.DropFiles(ctx, run); err != nil || !there {
 		t.Fatal(there, err)
 	}
-	if there, err := inDir(into.e).DropFiles(ctx, run); err != nil || there {
+	if there, err := into.e.DropFiles(ctx, run); err != nil || there {
 		t.Fatal(there, err)
 	}
 	if _, err := cas.GC(ctx, inDir(into.e), cas.GCOptions{}); err != nil {

@@ -121,6 +121,9 @@ func (s *Store) requestOf(b cas.Batch, blocks []block) (*request, error) {
 			row{kind: moves, name: protocol.DeletedHead(d.Run()), new: t.Link.Bytes(), ts: d.TS()})
 		r.derived = append(r.derived, value{key: cas.StateKey(d.Run())})
 	}
+	for _, name := range b.Drops {
+		r.rows = append(r.rows, row{kind: drops, name: name, ts: s.now()})
+	}
 	for _, d := range b.Derived {
 		v := value{key: d.Key}
 		if d.Data != nil {

@@ -1,6 +1,7 @@
 package pgstore
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -128,6 +129,19 @@ func (c *conn) query(ctx context.Context, sql string, params ...param) (rows, er
 	values, oids, formats := statement{sql, params}.split()
 	r := c.pg.ExecParams(ctx, sql, values, oids, formats, []int16{binaryForm}).Read()
 	return r.Rows, r.Err
+}
+
+// each gives f the rows of one statement while they arrive; a row is gone when f returns. begun is that f was called.
+func (c *conn) each(ctx context.Context, f func(row [][]byte) error, sql string, params ...param) (begun bool, err error) {
+	values, oids, formats := statement{sql, params}.split()
+	r := c.pg.ExecParams(ctx, sql, values, oids, formats, []int16{binaryForm})
+	var failed error
+	for failed == nil && r.NextRow() {
+		begun = true
+		failed = f(r.Values())
+	}
+	_, err = r.Close() // what is left of the answer is passed over
+	return begun, cmp.Or(failed, err)
 }
 
 // transact sends statements as one transaction, COMMIT with them, and awaits their end without a deadline. out are the rows of

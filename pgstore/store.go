@@ -149,19 +149,33 @@ func (s *Store) Close() error {
 // Dir names the store: it has no directory.
 func (s *Store) Dir() string { return "postgres:" + s.uuid }
 
-// query reads by one statement. A connection that the server ended meanwhile is replaced once.
-func (s *Store) query(ctx context.Context, sql string, params ...param) (rows, error) {
+// query reads by one statement.
+func (s *Store) query(ctx context.Context, sql string, params ...param) (out rows, err error) {
+	err = s.on(ctx, func(c *conn) (_ bool, err error) {
+		out, err = c.query(ctx, sql, params...)
+		return false, err
+	})
+	return out, err
+}
+
+// each is query for an answer of any length: f is given its rows one after another. They are gone when f returns.
+func (s *Store) each(ctx context.Context, f func(row [][]byte) error, sql string, params ...param) error {
+	return s.on(ctx, func(c *conn) (begun bool, err error) { return c.each(ctx, f, sql, params...) })
+}
+
+// on has f read over a connection. One that the server ended meanwhile is replaced once, unless f had begun to work.
+func (s *Store) on(ctx context.Context, f func(c *conn) (begun bool, err error)) error {
 	select {
 	case <-s.life.Done():
-		return nil, fmt.Errorf("%s: %w", s.a.shown, errClosed)
+		return fmt.Errorf("%s: %w", s.a.shown, errClosed)
 	default:
 	}
 	select {
 	case s.turns <- struct{}{}:
 	case <-s.life.Done():
-		return nil, fmt.Errorf("%s: %w", s.a.shown, errClosed)
+		return fmt.Errorf("%s: %w", s.a.shown, errClosed)
 	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+		return context.Cause(ctx)
 	}
 	defer func() { <-s.turns }()
 	for {
@@ -169,13 +183,13 @@ func (s *Store) query(ctx context.Context, sql string, params ...param) (rows, e
 		if !used {
 			var err error
 			if c, err = s.connect(ctx, false); err != nil {
-				return nil, err
+				return err
 			}
 		}
-		got, err := c.query(ctx, sql, params...)
+		begun, err := f(c)
 		if c.pg.IsClosed() {
 			c.close()
-			if used && ctx.Err() == nil {
+			if used && !begun && ctx.Err() == nil {
 				continue
 			}
 		} else {
@@ -184,9 +198,9 @@ func (s *Store) query(ctx context.Context, sql string, params ...param) (rows, e
 			s.mu.Unlock()
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", s.a.shown, classify(ctx, err))
+			return fmt.Errorf("%s: %w", s.a.shown, classify(ctx, err))
 		}
-		return got, nil
+		return nil
 	}
 }
 

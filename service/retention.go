@@ -91,7 +91,7 @@ func (l *Local) RetainFiles(ctx context.Context, now time.Time, tell func(protoc
 		if !kept[protocol.FilesHead(run)] {
 			continue
 		}
-		there, err := l.Store.DropFiles(ctx, run)
+		there, err := l.Engine.DropFiles(ctx, run)
 		if there || err != nil && !errors.Is(err, protocol.ErrRunLive) {
 			tell(run, err)
 		}

@@ -17,8 +17,6 @@ type Store interface {
 	LockSink(name string) (unlock func() error, ok bool, err error)
 	// Find lists the stored blocks whose CID goes on with a text; see cas.Store.Find.
 	Find(ctx context.Context, part string) ([]protocol.Link, error)
-	// DropFiles drops the files of a workspace that a run recorded; see cas.Store.DropFiles.
-	DropFiles(ctx context.Context, run protocol.RunID) (there bool, err error)
 	// Observe has f called with how long commits take; see cas.Observer.
 	Observe(f cas.Observer)
 	// Name is that by which another process opens the store. It holds no secret.

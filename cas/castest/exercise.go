@@ -29,6 +29,9 @@ type Store interface {
 	Commit(ctx context.Context, b cas.Batch) error
 	Base(ctx context.Context, run protocol.RunID) (base protocol.RunID, shared protocol.Seq, err error)
 	Forks(ctx context.Context, run protocol.RunID) ([]cas.Sharer, error)
+	Reach(ctx context.Context, run protocol.RunID, seq protocol.Seq) (int64, error)
+	Hold(ctx context.Context) (release func(), err error)
+	MayGoOn(ctx context.Context) error
 	Close() error
 }
 
@@ -55,6 +58,8 @@ func Exercise[S Store](t *testing.T, open Opener[S], moves func(t *testing.T, s 
 		{"a fork shares the events before it", fork},
 		{"a fork of a fork reads from the first event", forkOfFork},
 		{"a run that was deleted stays so", deleted},
+		{"the files of a run go, and its journal stays", dropped},
+		{"what an event leads to is counted once", reach},
 		{"a memory is a journal of its own", memory},
 		{"cursors outside of the journal are named", cursors},
 		{"derived values belong to a head", derived},

@@ -3,6 +3,7 @@ package castest
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 
@@ -147,4 +148,77 @@ func strangeFence(t *testing.T, open func() Store) {
 	if got := Append(t, j, 1); got[0].Seq != 4 {
 		t.Errorf("then event %d, want 4", got[0].Seq)
 	}
+}
+
+// dropped drops a head that is no journal, from wherever it is.
+func dropped(t *testing.T, open func() Store) {
+	s, ctx := open(), t.Context()
+	events, name := Append(t, must(s.Journal(ctx, "r1"))(t), 3), protocol.FilesHead("r1")
+	drop := func(more ...cas.Move) {
+		t.Helper()
+		if err := s.Commit(ctx, cas.Batch{Moves: more, Drops: []string{name}}); err != nil {
+			t.Fatal(err)
+		}
+		if h := must(s.Head(ctx, name))(t); h.Link.Defined() {
+			t.Errorf("the head is at %s", h.Link)
+		}
+	}
+	drop() // there is none
+	for i := range 3 {
+		x := cas.Raw(fmt.Append(nil, "files ", i))
+		if err := s.Commit(ctx, cas.Batch{Blocks: []cas.Block{x}, Moves: []cas.Move{{Name: name, New: x.Link, TS: Now}}}); err != nil {
+			t.Fatalf("a head after it was dropped: %v", err)
+		}
+		drop(cas.Move{Name: fmt.Sprint("memory/", i), New: x.Link, TS: Now})
+	}
+	if hs := must(s.Heads(ctx, protocol.FilesHead("")))(t); len(hs) > 0 {
+		t.Errorf("heads: %+v", hs)
+	}
+	if d := cmp.Diff(events, must(Events(ctx, s, "r1", 0))(t), sameLink); d != "" {
+		t.Errorf("the journal (-want +have):\n%s", d)
+	}
+}
+
+// reach compares the bytes that events lead to with those that were stored.
+func reach(t *testing.T, open func() Store) {
+	s, ctx := open(), t.Context()
+	if err := s.MayGoOn(ctx); err != nil {
+		t.Error(err)
+	}
+	release := must(s.Hold(ctx))(t)
+	j := must(s.Journal(ctx, "r1"))(t)
+	want, links := []int64{}, map[protocol.Link]bool{}
+	size := int64(0)
+	add := func(l protocol.Link) {
+		if !links[l] {
+			links[l] = true
+			size += int64(len(must(s.Block(ctx, l))(t)))
+		}
+	}
+	for i, said := range []string{"short", strings.Repeat("long ", 20_000), strings.Repeat("long ", 20_000), string(noise(protocol.ChunkSize + 5)), "", string(noise(2000))} {
+		e := must(j.Append(ctx, Now, []cas.Draft{{Step: "coder#1", Data: protocol.TextSaid{Content: protocol.NewText(said)}}}, nil))(t)[0]
+		add(e.CID)
+		if text := must(cas.DecodeData[protocol.TextSaid](&e.Event))(t).Content; text.Link.Defined() {
+			add(text.Link)
+			if raw := must(s.Block(ctx, text.Link))(t); len(raw) < len(said) { // it is in chunks
+				for _, l := range must(cas.LinksIn(text.Link, raw))(t) {
+					add(l)
+				}
+			}
+		}
+		want = append(want, size)
+		if have := must(s.Reach(ctx, "r1", protocol.Seq(i+1)))(t); have != size {
+			t.Errorf("event %d leads to %d bytes, want %d", i+1, have, size)
+		}
+	}
+	for i, n := range want {
+		if have := must(s.Reach(ctx, "r1", protocol.Seq(i+1)))(t); have != n {
+			t.Errorf("later, event %d leads to %d bytes, want %d", i+1, have, n)
+		}
+	}
+	if _, err := s.Reach(ctx, "unknown", 1); !errors.Is(err, protocol.ErrUnknownRun) {
+		t.Errorf("of an unknown run: %v", err)
+	}
+	release()
+	release() // more than once is fine
 }

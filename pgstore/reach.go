@@ -1,0 +1,140 @@
+package pgstore
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/ipfs/go-cid"
+
+	"wf/cas"
+	"wf/protocol"
+)
+
+// blockID is a block by its codec and its digest: what differs between the CIDs that a store holds.
+type blockID [1 + 32]byte
+
+// cidHead and cidHash stand in a CID before and behind its codec.
+const (
+	cidHead = "\x01"
+	cidHash = "\x12\x20"
+)
+
+// idIn is the block that a CID in its bytes names; false for one that no store holds.
+func idIn(c []byte) (id blockID, ok bool) {
+	if len(c) != 36 || string(c[:1]) != cidHead || string(c[2:4]) != cidHash || c[1] != cid.DagCBOR && c[1] != cid.Raw {
+		return id, false
+	}
+	id[0] = c[1]
+	copy(id[1:], c[4:])
+	return id, true
+}
+
+func (id blockID) cid() []byte {
+	return append([]byte{cidHead[0], id[0], cidHash[0], cidHash[1]}, id[1:]...)
+}
+
+// A walk reads blocks and what they lead to, each of them once. What it remembers of a block are 33 bytes.
+type walk struct {
+	s    *Store
+	seen map[blockID]struct{}
+	todo []blockID
+	// visit is told the length of each block; nil for nothing.
+	visit func(size int64)
+	// fault is what becomes of the walk where a block is missing, an error wrapping protocol.ErrNotFound, or damaged.
+	fault func(l protocol.Link, err error) error
+}
+
+func (s *Store) newWalk() *walk {
+	return &walk{s: s, seen: map[blockID]struct{}{}, fault: func(l protocol.Link, err error) error {
+		return fmt.Errorf("block %s: %w: %w", l, protocol.ErrCorrupt, err)
+	}}
+}
+
+// add has a block read, unless it was.
+func (w *walk) add(id blockID) {
+	if _, ok := w.seen[id]; !ok {
+		w.seen[id] = struct{}{}
+		w.todo = append(w.todo, id)
+	}
+}
+
+// walkBlocks is how many blocks one statement of a walk reads. Their bytes are taken as they arrive.
+const walkBlocks = 512
+
+// Of a payload nothing but its length is wanted: the beginning of its stored form tells it. The codec of a CID is its second byte.
+var readSome = fmt.Sprintf(`select u.cid, case get_byte(u.cid, 1) when %d then substr(b.data, 1, %d) else b.data end
+	from unnest($1::bytea[]) u(cid) left join wf.blocks b using (cid)`, cid.Raw, cas.PackedHead)
+
+// run reads what was added, and what that leads to.
+func (w *walk) run(ctx context.Context) error {
+	for len(w.todo) > 0 {
+		n := min(walkBlocks, len(w.todo))
+		cids := make([][]byte, n)
+		for i, id := range w.todo[len(w.todo)-n:] {
+			cids[i] = id.cid()
+		}
+		w.todo = w.todo[:len(w.todo)-n]
+		if err := w.s.each(ctx, func(row [][]byte) error { return w.block(row[0], row[1]) }, readSome, byteas(cids)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// block takes a row of readSome.
+func (w *walk) block(name, stored []byte) error {
+	l, err := protocol.CastLink(name)
+	if err != nil {
+		return err // it was made here
+	}
+	size, links, err := look(l, stored)
+	if err != nil {
+		return w.fault(l, err)
+	}
+	if w.visit != nil {
+		w.visit(size)
+	}
+	for _, to := range links {
+		if id, ok := idIn(to.Bytes()); ok {
+			w.add(id)
+		}
+	}
+	return nil
+}
+
+// look is what a walk wants of a block.
+func look(l protocol.Link, stored []byte) (size int64, links []protocol.Link, err error) {
+	if stored == nil {
+		return 0, nil, protocol.ErrNotFound
+	}
+	if l.CID().Type() == cid.Raw {
+		size, err = cas.PackedLen(l, stored)
+		return size, nil, err
+	}
+	data, err := cas.UnpackBlock(l, stored)
+	if err != nil {
+		return 0, nil, err
+	}
+	links, err = cas.LinksIn(l, data)
+	return int64(len(data)), links, err
+}
+
+// Reach is how many bytes the blocks have that event seq of a run leads to, each counted once. Of payloads the database
+// tells the length, and they are not hashed.
+func (s *Store) Reach(ctx context.Context, run protocol.RunID, seq protocol.Seq) (size int64, err error) {
+	w := s.newWalk()
+	w.visit = func(n int64) { size += n }
+	for e, err := range s.After(ctx, run, seq-1) {
+		if err != nil {
+			return 0, err
+		}
+		if id, ok := idIn(e.CID.Bytes()); ok {
+			w.add(id)
+		}
+		break
+	}
+	if err := w.run(ctx); err != nil {
+		return 0, fmt.Errorf("run %s: %w", run, err)
+	}
+	return size, nil
+}
