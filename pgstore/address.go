@@ -27,10 +27,35 @@ var secretKeys = []string{"password", "sslpassword"}
 // hidden is shown of what is no address.
 const hidden = "postgres://…"
 
+// split reads an address. Package url takes no list of hosts with an IPv6 address in it ("a:1,[::1]:2"), so they are taken out before.
+func split(dsn string) (u *url.URL, ok bool) {
+	scheme, rest, ok := strings.Cut(dsn, "://")
+	if !ok || scheme != "postgres" && scheme != "postgresql" {
+		return nil, false
+	}
+	authority, path := rest, ""
+	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
+		authority, path = rest[:i], rest[i:]
+	}
+	at := strings.LastIndex(authority, "@") + 1
+	hosts := authority[at:]
+	for h := range strings.SplitSeq(hosts, ",") {
+		if _, err := url.Parse(scheme + "://" + h); err != nil {
+			return nil, false
+		}
+	}
+	u, err := url.Parse(scheme + "://" + authority[:at] + path)
+	if err != nil || strings.Contains(u.Path, "@") { // a password with a slash
+		return nil, false
+	}
+	u.Host = hosts
+	return u, true
+}
+
 // Redact gives the address of a database as it may be shown: without a password and without parameters.
 func Redact(dsn string) string {
-	u, err := url.Parse(dsn)
-	if err != nil || u.Scheme != "postgres" && u.Scheme != "postgresql" || u.Opaque != "" {
+	u, ok := split(dsn)
+	if !ok {
 		return hidden
 	}
 	out := url.URL{Scheme: "postgres", Host: u.Host, Path: u.Path}
@@ -40,7 +65,8 @@ func Redact(dsn string) string {
 	return out.String()
 }
 
-// parse reads the address of a database: postgres://USER@HOST:PORT/NAME?…. The password is looked for in the file of PGPASSFILE and in a service
+// parse reads the address of a database: postgres://USER@HOST:PORT,HOST:PORT/NAME?…. Of several hosts the one that is the primary
+// is used. The password is looked for in the file of PGPASSFILE and in a service
 // file; in the address itself it is refused, as others see the arguments of a process and the config of a
 // project. Beyond this machine the address says sslmode=verify-full.
 func parse(dsn string) (*address, error) {
@@ -48,8 +74,8 @@ func parse(dsn string) (*address, error) {
 	refuse := func(hint, format string, args ...any) error {
 		return protocol.ErrStore.With(hint, "%s: "+format, append([]any{a.shown}, args...)...)
 	}
-	u, err := url.Parse(dsn)
-	if err != nil || a.shown == hidden {
+	u, ok := split(dsn)
+	if !ok {
 		return nil, refuse("it has the form postgres://USER@HOST:PORT/NAME", "it is no address of a database")
 	}
 	_, secret := u.User.Password()
@@ -59,6 +85,7 @@ func parse(dsn string) (*address, error) {
 	if secret {
 		return nil, refuse("put it into the file that PGPASSFILE names, with mode 0600, or into a service file", "the address holds a password")
 	}
+	var err error
 	if a.cfg, err = pgconn.ParseConfig(dsn); err != nil {
 		// The error of pgconn repeats the address; it holds no password, but maybe other words of the user.
 		return nil, refuse("docs of libpq list the parameters", "a parameter of the address, or of the environment (PGSSLMODE, PGSERVICE …), is not understood")

@@ -30,6 +30,11 @@ func TestAddresses(t *testing.T) {
 		{"postgres://u@db.example/wf?sslmode=require", "beyond this machine"},
 		{"postgres://u@db.example/wf?sslmode=prefer", "beyond this machine"},
 		{"postgres://u@127.0.0.1,192.0.2.7/wf?sslmode=disable", "beyond this machine"},
+		{"postgres://u@127.0.0.1:1,192.0.2.7:2/wf?sslmode=disable", "beyond this machine"},
+		{"postgres://u@192.0.2.7:1,127.0.0.1:2/wf?sslmode=disable", "beyond this machine"},
+		{"postgres://u:hunter2@127.0.0.1:1,127.0.0.1:2/wf", "holds a password"},
+		{"postgres://u:1/hunter2@localhost/wf", "no address"},
+		{"postgres://u@127.0.0.1:1,127.0.0.1:hunter2/wf", "no address"},
 		{"postgres://u@localhost/wf?sslmode=hunter2", "not understood"},
 	} {
 		_, err := pgstore.Check(t.Context(), c.dsn)
@@ -43,6 +48,7 @@ func TestAddresses(t *testing.T) {
 	for _, c := range []struct{ dsn, want string }{
 		{"postgres://u:hunter2@h:5433/db?password=hunter2&sslmode=disable#hunter2", "postgres://u@h:5433/db"},
 		{"postgres:///db?host=/run", "postgres:///db"},
+		{"postgres://u:hunter2@a:1,[::1]:2,c/db?target_session_attrs=any", "postgres://u@a:1,[::1]:2,c/db"},
 		{"postgres://u:hunter2@[bad/db", "postgres://…"},
 		{"password=hunter2", "postgres://…"},
 		{"", "postgres://…"},
