@@ -23,7 +23,7 @@ var starters = map[string]string{
 	"roles/process.go":                                    "the command of a run role, or of a shell where the role says sandbox: off",
 	"agentkit/mcp/program.go":                             "a server that a person trusts",
 	"agentkit/modeltest/llama.go":                         "a model server, in tests",
-	"pgstore/pgtest/server.go":                            "PostgreSQL in a directory of its own, in tests",
+	"pgstore/pgtest/program.go":                           "PostgreSQL and what lies before it, in directories of their own, in tests",
 	"roles/workspace/workspacetest/unprivileged_linux.go": "a test program, in tests",
 	"service/notify/desktop.go":                           "the program of the system that shows notifications, by its fixed path, in /",
 	"daemon/detach.go":                                    "this binary, for wf run --detach",

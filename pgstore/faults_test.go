@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -19,16 +17,23 @@ import (
 	"wf/protocol"
 )
 
-// proxied is a store that is reached through a proxy, and its address without one.
-func proxied(t *testing.T) (p *pgtest.Proxy, s *pgstore.Store, direct string) {
+// proxy lies before a server until the test has ended.
+func proxy(t *testing.T, s *pgtest.Server) *pgtest.Proxy {
 	t.Helper()
-	direct = fresh(t, running(t))
-	p = must(pgtest.NewProxy(server))(t)
+	p := must(pgtest.NewProxy(s))(t)
 	t.Cleanup(func() {
 		if err := p.Close(); err != nil {
 			t.Error(err)
 		}
 	})
+	return p
+}
+
+// proxied is a store that is reached through a proxy, and its address without one.
+func proxied(t *testing.T) (p *pgtest.Proxy, s *pgstore.Store, direct string) {
+	t.Helper()
+	direct = fresh(t, running(t))
+	p = proxy(t, server)
 	name, _, _ := strings.Cut(strings.TrimPrefix(direct, "postgres://wf@/"), "?")
 	return p, open(t, p.DSN(name)), direct
 }
@@ -166,12 +171,7 @@ func TestCommitThatLandsAfterItWasSettled(t *testing.T) {
 // While the database is away a caller may leave: a batch that was never sent is not stored later, and the outcome of one that was is said to be
 // unknown.
 func TestLeavingALostDatabase(t *testing.T) {
-	srv := must2(pgtest.Start())(t)
-	t.Cleanup(func() {
-		if err := srv.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	srv := started(pgtest.Start())(t)
 	dsn := fresh(t, srv)
 	s := must(pgstore.Open(t.Context(), dsn, pgstore.Options{}))(t)
 	b := cas.Raw([]byte("never sent"))
@@ -207,91 +207,26 @@ func TestLeavingALostDatabase(t *testing.T) {
 	}
 }
 
-func must2(s *pgtest.Server, err error) func(t testing.TB) *pgtest.Server {
-	return func(t testing.TB) *pgtest.Server {
-		t.Helper()
-		started(t, err)
-		return s
-	}
-}
-
 // The primary is killed in the middle of commits, and connections are cut: what was acknowledged is there, in order and once.
 func TestKilledPrimary(t *testing.T) {
-	srv := must2(pgtest.Start())(t)
-	t.Cleanup(func() {
-		if err := srv.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
-	dsn, ctx := fresh(t, srv), t.Context()
-	kills := 3
-	if os.Getenv("WF_FAULTS") != "" {
-		kills = 50
-	}
-	const workers, runs = 2, 8
-	stores := make([]*pgstore.Store, workers)
-	for i := range stores {
-		stores[i] = open(t, dsn)
-	}
-	var acknowledged [runs]int // of each run, by its writer
-	var writers sync.WaitGroup
-	stop, acks := make(chan struct{}), make(chan error, 1<<16)
-	for r := range runs {
-		writers.Go(func() {
-			j, err := stores[r%workers].Journal(ctx, protocol.RunID(fmt.Sprint("r", r)))
-			for n := 1; err == nil; n++ {
-				select {
-				case <-stop:
-					return
-				default:
-				}
-				_, err = j.Append(ctx, castest.Now, []cas.Draft{{Step: "w", Data: protocol.ResumedBy{By: fmt.Sprint(n)}}}, []cas.Block{cas.Raw(fmt.Append(nil, r, " ", n))})
-				if err == nil {
-					acknowledged[r] = n
-				}
-				acks <- err
-			}
-			acks <- fmt.Errorf("run %d, to which nobody else writes: %w", r, err)
-		})
-	}
-	await := func(n int) { // in the middle of other commits it returns
-		t.Helper()
-		for range n {
-			if err := <-acks; err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	for k := range kills {
-		await(20 + 7*k)
+	srv, dice := started(pgtest.Start())(t), chance(t)
+	dsn := fresh(t, srv)
+	l := start(t, 8, open(t, dsn), open(t, dsn))
+	for range rounds(8) {
+		l.await(t, 1+dice.IntN(60))
 		if err := srv.Kill(); err != nil {
 			t.Fatal(err)
 		}
 		if err := srv.Restart(); err != nil {
 			t.Fatal(err)
 		}
-		await(20)
-		if err := srv.Exec(ctx, srv.DSN("postgres"), `select pg_terminate_backend(pid) from pg_stat_activity where datname <> 'postgres'`); err != nil {
+		l.await(t, 1+dice.IntN(30))
+		if err := srv.Exec(t.Context(), srv.DSN("postgres"), `select pg_terminate_backend(pid) from pg_stat_activity where datname <> 'postgres'`); err != nil {
 			t.Fatal(err)
 		}
 	}
-	await(20)
-	close(stop)
-	writers.Wait()
-	for r := range runs {
-		got := must(castest.Events(ctx, stores[0], protocol.RunID(fmt.Sprint("r", r)), 0))(t)
-		if len(got) != acknowledged[r] {
-			t.Errorf("run %d has %d events, %d were acknowledged", r, len(got), acknowledged[r])
-		}
-		for i, e := range got {
-			if d := must(cas.DecodeData[protocol.ResumedBy](&e.Event))(t); d.By != fmt.Sprint(i+1) {
-				t.Errorf("run %d, event %d says %s", r, i+1, d.By)
-			}
-			if ok := must(castest.Has(ctx, stores[0], cas.Raw(fmt.Append(nil, r, " ", i+1)).Link))(t); !ok {
-				t.Errorf("run %d, event %d: its block is gone", r, i+1)
-			}
-		}
-	}
+	l.await(t, 20)
+	l.finish(t, dsn)
 }
 
 // Another program locks rows in another order: the group that is ended for that is sent again.

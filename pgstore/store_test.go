@@ -12,6 +12,7 @@ import (
 
 	"wf/cas"
 	"wf/cas/castest"
+	"wf/cas/castest/inmemory"
 	"wf/pgstore"
 	"wf/pgstore/pgtest"
 	"wf/protocol"
@@ -24,6 +25,7 @@ var (
 )
 
 func TestMain(m *testing.M) {
+	inmemory.TempDirs() // its faults end processes, not the machine
 	code := m.Run()
 	if server != nil {
 		if err := server.Stop(); err != nil {
@@ -38,17 +40,31 @@ func TestMain(m *testing.M) {
 func running(t testing.TB) *pgtest.Server {
 	t.Helper()
 	startOnce.Do(func() { server, startErr = pgtest.Start() })
-	started(t, startErr)
+	there(t, startErr)
 	return server
 }
 
-func started(t testing.TB, err error) {
+func there(t testing.TB, err error) {
 	t.Helper()
 	if errors.Is(err, pgtest.ErrMissing) && os.Getenv("CI") != "true" {
 		t.Skip(err)
 	}
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// started is a server of one test, or what else ends with it.
+func started[T interface{ Stop() error }](s T, err error) func(testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		there(t, err)
+		t.Cleanup(func() {
+			if err := s.Stop(); err != nil {
+				t.Error(err)
+			}
+		})
+		return s
 	}
 }
 

@@ -41,9 +41,12 @@ func NewProxy(s *Server) (*Proxy, error) {
 	return p, nil
 }
 
+// Addr is the host and the port on which it listens.
+func (p *Proxy) Addr() string { return p.l.Addr().String() }
+
 // DSN is the address of a database through the proxy.
 func (p *Proxy) DSN(database string) string {
-	return "postgres://wf@" + p.l.Addr().String() + "/" + database + "?sslmode=disable"
+	return "postgres://wf@" + p.Addr() + "/" + database + "?sslmode=disable"
 }
 
 func (p *Proxy) accept() {

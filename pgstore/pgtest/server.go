@@ -1,8 +1,11 @@
-// Package pgtest runs a PostgreSQL of its own for tests: in a directory that goes away, on a unix socket there, and never as root.
+// Package pgtest runs a PostgreSQL of its own for tests, with a standby and a pooler where one is wanted: in directories that go away, on
+// unix sockets there, and never as root.
+//
+//	Start ──► Server ──► Standby ──► Promote       two servers, one address: DSN
+//	             └─────► NewBouncer, NewProxy      what may lie between it and its clients
 package pgtest
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -14,32 +17,31 @@ import (
 	"strings"
 	"sync/atomic"
 	"syscall"
-	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// ErrMissing is that this machine has no PostgreSQL.
-var ErrMissing = errors.New("there is no PostgreSQL here: neither postgres in PATH nor /usr/lib/postgresql/*/bin")
+// ErrMissing is that this machine lacks a program.
+var ErrMissing = errors.New("this machine lacks a program")
 
-// Server is a PostgreSQL. Its methods are not safe for concurrent use, but for Database and DSN.
+// Server is a PostgreSQL. Its methods are not safe for concurrent use, but for Database, DSN, Exec and Ask.
 type Server struct {
-	bin, dir string
-	owner    *syscall.SysProcAttr
-	cmd      *exec.Cmd
-	log      bytes.Buffer
-	over     chan struct{} // closed when the process has ended
-	names    atomic.Int64
+	program
+	bin    string
+	copied bool // of the cluster that was made once
+	names  atomic.Int64
 }
 
 // bin is the directory of the programs of the newest version.
 func bin() (string, error) {
 	if p, err := exec.LookPath("postgres"); err == nil {
-		return filepath.Dir(p), nil
+		if p, err = filepath.EvalSymlinks(p); err == nil { // not all of them may be linked to where one is
+			return filepath.Dir(p), nil
+		}
 	}
 	all, err := filepath.Glob("/usr/lib/postgresql/*/bin/postgres")
 	if err != nil || len(all) == 0 {
-		return "", ErrMissing
+		return "", fmt.Errorf("%w: postgres, neither in PATH nor in /usr/lib/postgresql/*/bin", ErrMissing)
 	}
 	version := func(path string) int {
 		n, _ := strconv.Atoi(filepath.Base(filepath.Dir(filepath.Dir(path)))) // 0 for another name
@@ -49,107 +51,80 @@ func bin() (string, error) {
 	return filepath.Dir(all[len(all)-1]), nil
 }
 
-// Start makes a database cluster and starts it with these settings ("fsync=off").
-func Start(settings ...string) (s *Server, err error) {
+// newServer is a server whose cluster is made by cluster, with settings added ("fsync=off"). It is not started.
+func newServer(cluster func(*Server) error, settings ...string) (s *Server, err error) {
 	s = &Server{}
 	if s.bin, err = bin(); err != nil {
 		return nil, err
 	}
-	const nobody = 65534
-	in, root := "", os.Geteuid() == 0
-	if root {
-		in = "/var/tmp" // the directories of tests are root's alone
-	}
-	if s.dir, err = os.MkdirTemp(in, "wf-pg-"); err != nil {
+	if s.program, err = newProgram("wf-pg-"); err != nil {
 		return nil, err
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, s.Stop())
-		}
-	}()
-	if root { // PostgreSQL refuses to run as root
-		s.owner = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
-		if err := os.Chown(s.dir, nobody, nobody); err != nil {
-			return s, err
-		}
+	if err = cluster(s); err == nil {
+		err = s.Set(append(settings, "unix_socket_directories='"+s.dir+"'")...)
 	}
-	init := s.command("initdb", "-D", s.data(), "-U", "wf", "-A", "trust", "-E", "UTF8", "--locale=C", "--data-checksums", "-N")
-	if out, err := init.CombinedOutput(); err != nil {
-		return s, fmt.Errorf("initdb: %w\n%s", err, out)
-	}
-	f, err := os.OpenFile(filepath.Join(s.data(), "postgresql.auto.conf"), os.O_WRONLY|os.O_APPEND, 0)
 	if err != nil {
-		return s, err
+		return nil, errors.Join(err, s.Stop())
 	}
-	_, err = fmt.Fprintf(f, "%s\n", strings.Join(append([]string{"listen_addresses=''", "unix_socket_directories='" + s.dir + "'", "max_connections=60",
-		"shared_buffers='16MB'", "idle_in_transaction_session_timeout='10s'"}, settings...), "\n"))
-	if err := errors.Join(err, f.Close()); err != nil {
-		return s, err
+	return s, nil
+}
+
+// Start makes a database cluster and starts it with these settings ("fsync=off").
+func Start(settings ...string) (*Server, error) {
+	s, err := newServer(copyCluster, append([]string{"listen_addresses=''", "max_connections=60", "shared_buffers='16MB'", "dynamic_shared_memory_type=mmap", // in its directory, so that nothing of a killed one is left
+		"idle_in_transaction_session_timeout='10s'"}, settings...)...)
+	if err != nil {
+		return nil, err
 	}
-	return s, s.Restart()
+	if err := s.Restart(); err != nil {
+		return nil, errors.Join(err, s.Stop())
+	}
+	return s, nil
 }
 
 func (s *Server) data() string { return filepath.Join(s.dir, "data") }
 
-func (s *Server) command(name string, args ...string) *exec.Cmd {
-	cmd := exec.Command(filepath.Join(s.bin, name), args...)
-	cmd.SysProcAttr, cmd.Dir = s.owner, s.dir
-	cmd.Env = []string{"PATH=" + s.bin + ":/usr/bin:/bin", "LC_ALL=C"}
-	return cmd
+// Set adds settings, for the next time that the server starts.
+func (s *Server) Set(settings ...string) error {
+	f, err := os.OpenFile(filepath.Join(s.data(), "postgresql.auto.conf"), os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(f, strings.Join(settings, "\n"))
+	return errors.Join(err, f.Close())
 }
-
-// patience is how long a server may take to start, or to end.
-const patience = time.Minute
 
 // Restart starts the server, after Start or Kill, and waits until it answers.
 func (s *Server) Restart() error {
-	begun := time.Now()
-	for {
-		s.log.Reset()
-		s.cmd, s.over = s.command("postgres", "-D", s.data()), make(chan struct{})
-		s.cmd.Stderr, s.cmd.Stdout = &s.log, &s.log
-		if err := s.cmd.Start(); err != nil {
+	for tries := 0; ; tries++ {
+		if err := s.start(filepath.Join(s.bin, "postgres"), "-D", s.data()); err != nil {
 			return err
 		}
-		go func(cmd *exec.Cmd, over chan struct{}) {
-			_ = cmd.Wait() // how it ended is told by its log
-			close(over)
-		}(s.cmd, s.over)
-		ended, err := s.answers(begun)
+		ended, err := s.until(func() error { return s.Exec(context.Background(), s.DSN("postgres"), "") })
 		if err == nil {
 			return nil
 		}
-		if !ended || time.Since(begun) > patience {
-			return fmt.Errorf("postgres does not start: %w\n%s", err, s.log.String())
-		}
 		// What a killed one left in shared memory is freed when its last process has ended.
-	}
-}
-
-// answers waits until the server answers; ended is that it has ended instead.
-func (s *Server) answers(begun time.Time) (ended bool, err error) {
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		var c *pgconn.PgConn
-		if c, err = pgconn.Connect(context.Background(), s.DSN("postgres")); err == nil {
-			return false, c.Close(context.Background())
-		}
-		select {
-		case <-s.over:
-			return true, err
-		case <-tick.C:
-			if time.Since(begun) > patience {
-				return false, err
-			}
+		if !ended || tries == 1000 || !strings.Contains(s.said(), "is still in use") {
+			return fmt.Errorf("postgres does not start: %w\n%s", err, s.said())
 		}
 	}
 }
 
 // DSN is the address of a database of the server.
-func (s *Server) DSN(database string) string {
-	return "postgres://wf@/" + database + "?host=" + s.dir
+func (s *Server) DSN(database string) string { return DSN(database, s) }
+
+// DSN is the address of a database of several servers, of which one takes writes.
+func DSN(database string, servers ...*Server) string {
+	var dirs []string
+	for _, s := range servers {
+		dirs = append(dirs, s.dir)
+	}
+	dsn := "postgres://wf@/" + database + "?host=" + strings.Join(dirs, ",")
+	if len(servers) > 1 {
+		dsn += "&target_session_attrs=read-write"
+	}
+	return dsn
 }
 
 // Socket is the path of the socket on which the server listens.
@@ -182,29 +157,5 @@ func (s *Server) Ask(ctx context.Context, dsn, sql string) (out []string, err er
 	return out, errors.Join(err, c.Close(ctx))
 }
 
-// Kill ends all processes of the server at once, by SIGKILL.
-func (s *Server) Kill() error {
-	pid := strconv.Itoa(s.cmd.Process.Pid)
-	children, _ := os.ReadFile("/proc/" + pid + "/task/" + pid + "/children") // elsewhere they end by themselves, soon after
-	err := s.cmd.Process.Kill()
-	for _, child := range strings.Fields(string(children)) {
-		if n, bad := strconv.Atoi(child); bad == nil {
-			_ = syscall.Kill(n, syscall.SIGKILL) // it may have ended
-		}
-	}
-	<-s.over
-	return err
-}
-
 // Stop ends the server and removes its directory.
-func (s *Server) Stop() error {
-	if s.over != nil {
-		_ = s.cmd.Process.Signal(syscall.SIGQUIT) // it may have ended
-		select {
-		case <-s.over:
-		case <-time.After(patience):
-			_ = s.Kill()
-		}
-	}
-	return os.RemoveAll(s.dir)
-}
+func (s *Server) Stop() error { return errors.Join(s.stop(syscall.SIGQUIT), leaveCluster(s)) }
