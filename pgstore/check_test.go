@@ -111,7 +111,7 @@ func TestCheck(t *testing.T) {
 		t.Errorf("a good store: %+v", r)
 	}
 
-	name := strings.TrimPrefix(dsn[:strings.Index(dsn, "?")], "postgres://wf@/")
+	name := nameOf(dsn)
 	for _, c := range []struct{ sql, undo, setting string }{
 		{"alter database " + name + " set synchronous_commit = off", "alter database " + name + " reset synchronous_commit", "synchronous_commit of this role"},
 		{"update wf.meta set min_writer = 2", "update wf.meta set min_writer = 1", "layout"},
@@ -138,7 +138,7 @@ func TestCheck(t *testing.T) {
 func TestRoles(t *testing.T) {
 	srv, ctx := running(t), t.Context()
 	dsn := must(srv.Database(ctx))(t)
-	of := strings.TrimPrefix(dsn[:strings.Index(dsn, "?")], "postgres://wf@/") // roles are of the whole server
+	of := nameOf(dsn) // roles are of the whole server
 	worker, gc, reader := "wor%22ker-"+of, "gc-"+of, "reader-"+of
 	do := func(as, sql string) error { return srv.Exec(ctx, strings.Replace(dsn, "wf@", as+"@", 1), sql) }
 	if err := do("wf", fmt.Sprintf(`create role "wor""ker-%[1]s" login; create role "gc-%[1]s" login; create role "reader-%[1]s" login`, of)); err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
@@ -34,8 +33,7 @@ func proxied(t *testing.T) (p *pgtest.Proxy, s *pgstore.Store, direct string) {
 	t.Helper()
 	direct = fresh(t, running(t))
 	p = proxy(t, server)
-	name, _, _ := strings.Cut(strings.TrimPrefix(direct, "postgres://wf@/"), "?")
-	return p, open(t, p.DSN(name)), direct
+	return p, open(t, p.DSN(nameOf(direct))), direct
 }
 
 var draft = []cas.Draft{{Step: "a#1", Data: protocol.ResumedBy{By: "someone"}}}

@@ -105,14 +105,17 @@ func ask(t testing.TB, dsn, sql string) int64 {
 	return must(strconv.ParseInt(out[0], 10, 64))(t)
 }
 
-func TestStore(t *testing.T) {
+func TestStore(t *testing.T) { exercise(t, func(dsn string) string { return dsn }) }
+
+// exercise checks stores at the addresses that via makes of those of new databases.
+func exercise(t *testing.T, via func(dsn string) string) {
 	srv := running(t)
 	places := map[string]string{}
 	castest.Exercise(t, func(t *testing.T, place string) *pgstore.Store {
 		if places[place] == "" {
 			places[place] = fresh(t, srv)
 		}
-		return open(t, places[place])
+		return open(t, via(places[place]))
 	}, func(t *testing.T, s *pgstore.Store) int64 {
 		for _, dsn := range places {
 			if uuid := must(srv.Ask(t.Context(), dsn, "select uuid from wf.meta"))(t)[0]; s.Dir() == "postgres:"+uuid {
@@ -122,6 +125,12 @@ func TestStore(t *testing.T) {
 		t.Fatal("the store is of none of the databases")
 		return 0
 	})
+}
+
+// nameOf is the name of the database at an address.
+func nameOf(dsn string) string {
+	name, _, _ := strings.Cut(strings.TrimPrefix(dsn, "postgres://wf@/"), "?")
+	return name
 }
 
 // A claim that another process has taken over writes nothing more; its successor does.
