@@ -34,10 +34,11 @@ const exportBuffer = 1 << 20
 // The store is not held while w is written to. An unknown run is an error wrapping
 // ErrUnknownRun; a missing or damaged block one wrapping ErrCorrupt that names it, and what was
 // written until then is no archive of the run.
-func Export(ctx context.Context, w io.Writer, from *Store, o ExportOptions, run protocol.RunID, children ...protocol.RunID) (Stats, error) {
-	record := protocol.Archive{Kind: protocol.KindArchive, V: protocol.RecordVersion}
+func Export(ctx context.Context, w io.Writer, from Keeper, o ExportOptions, run protocol.RunID, children ...protocol.RunID) (Stats, error) {
+	x := &export{w: w, record: protocol.Archive{Kind: protocol.KindArchive, V: protocol.RecordVersion}, at: map[blockName]int{}}
+	noted, _ := from.(Evidence)
 	for _, id := range append([]protocol.RunID{run}, children...) {
-		head, err := from.runHead(ctx, id)
+		head, seq, err := from.Tip(ctx, id)
 		if err != nil {
 			return Stats{}, fmt.Errorf("export run %s: %w", id, err)
 		}
@@ -47,36 +48,100 @@ func Export(ctx context.Context, w io.Writer, from *Store, o ExportOptions, run 
 				return Stats{}, fmt.Errorf("export the files of run %s: %w", id, err)
 			}
 		}
-		record.Runs = append(record.Runs, protocol.ArchivedRun{Run: id, Head: head.Link, Seq: head.Seq, Files: kept.Link})
+		x.record.Runs = append(x.record.Runs, protocol.ArchivedRun{Run: id, Head: head, Seq: seq, Files: kept.Link})
+		if noted != nil {
+			m, err := noted.Moves(ctx, Head{Name: protocol.RunHead(id)})
+			if err != nil {
+				return Stats{}, fmt.Errorf("export run %s: %w", id, err)
+			}
+			x.note(m, seq)
+		}
 	}
-	d, err := openEvidence(ctx, from.Dir(), from.opts.wait())
+	blocks, pause, done, err := bulkReader(ctx, from)
 	if err != nil {
 		return Stats{}, fmt.Errorf("export run %s: %w", run, err)
 	}
-	defer d.close()
-	st, err := export(ctx, w, d, record)
+	defer done()
+	x.from, x.pause = blocks, pause
+	st, err := x.write(ctx)
 	if err != nil {
 		return Stats{}, fmt.Errorf("export run %s: %w", run, err)
 	}
 	return st, nil
 }
 
-func export(ctx context.Context, w io.Writer, d *storeEvidence, record protocol.Archive) (Stats, error) {
-	d.g = &graph{nodes: map[blockName]*node{}, from: d}
-	names, err := Encode(record)
+// bulkReader gives what many blocks of a store are read by. pause lets others have the store until the next block.
+func bulkReader(ctx context.Context, from Keeper) (blocks *ahead, pause, done func(), err error) {
+	s, ok := from.(interface {
+		evidence(ctx context.Context) (*storeEvidence, error)
+	})
+	if !ok {
+		return readingAhead(from), func() {}, func() {}, nil
+	}
+	d, err := s.evidence(ctx)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	return readingAhead(d), d.release, d.close, nil
+}
+
+// evidence reads the file of the store, which holds it for less than a transaction does.
+func (s *Store) evidence(ctx context.Context) (*storeEvidence, error) {
+	return openEvidence(ctx, s.Dir(), s.opts.wait())
+}
+
+// export is one that is being written.
+type export struct {
+	w      io.Writer
+	record protocol.Archive
+	from   *ahead
+	pause  func()
+	events []blockName       // of all runs, as far as the store has noted them beside the events
+	at     map[blockName]int // where they are in events
+}
+
+// note takes in what is noted of the events of a journal.
+func (x *export) note(m *Moves, head protocol.Seq) {
+	for seq := protocol.Seq(1); m != nil && seq <= head; seq++ {
+		if n, ok := nameOf(m.Events[seq]); ok {
+			x.at[n] = len(x.events)
+			x.events = append(x.events, n)
+		}
+	}
+}
+
+// foresee has a block that is due read together with those that come next.
+func (x *export) foresee(ctx context.Context, n blockName, todo []blockName, done map[blockName]bool) error {
+	if x.from.many == nil || x.from.have[n.link()] != nil {
+		return nil
+	}
+	links := append(make([]protocol.Link, 0, aheadBlocks), n.link())
+	for i, ok := x.at[n]; ok && i > 0 && len(links) < aheadBlocks/2; i-- {
+		links = append(links, x.events[i-1].link())
+	}
+	for i := len(todo) - 1; i >= 0 && len(links) < aheadBlocks; i-- {
+		if !done[todo[i]] {
+			links = append(links, todo[i].link())
+		}
+	}
+	return x.from.want(ctx, links)
+}
+
+func (x *export) write(ctx context.Context) (Stats, error) {
+	names, err := Encode(x.record)
 	if err != nil {
 		return Stats{}, err
 	}
 	var roots []protocol.Link
 	var todo []blockName
-	for _, r := range record.Runs {
+	for _, r := range x.record.Runs {
 		n, ok := nameOf(r.Head)
 		if !ok {
 			return Stats{}, fmt.Errorf("head %s is no block of this store: %w", r.Head, protocol.ErrCorrupt)
 		}
 		roots, todo = append(roots, r.Head), append(todo, n)
 	}
-	for _, r := range record.Runs {
+	for _, r := range x.record.Runs {
 		if !r.Files.Defined() {
 			continue
 		}
@@ -92,11 +157,11 @@ func export(ctx context.Context, w io.Writer, d *storeEvidence, record protocol.
 	if err != nil {
 		return Stats{}, err
 	}
-	st := Stats{Root: roots[0], Runs: len(record.Runs), Blocks: 1}
+	st := Stats{Root: roots[0], Runs: len(x.record.Runs), Blocks: 1}
 	flush := func() error {
-		d.release() // w may be slow: a terminal, a socket
+		x.pause() // w may be slow: a terminal, a socket
 		st.Bytes += int64(len(pending))
-		if _, err := w.Write(pending); err != nil {
+		if _, err := x.w.Write(pending); err != nil {
 			return fmt.Errorf("write archive: %w", err)
 		}
 		pending = pending[:0]
@@ -109,13 +174,17 @@ func export(ctx context.Context, w io.Writer, d *storeEvidence, record protocol.
 			continue
 		}
 		done[n] = true
-		data, err := d.fetch(ctx, n)
+		err := x.foresee(ctx, n, todo, done)
+		var data []byte
+		if err == nil {
+			data, err = x.from.Block(ctx, n.link())
+		}
 		if err != nil {
 			return Stats{}, fmt.Errorf("block %s: %w", n, lost(err))
 		}
 		pending = appendSection(pending, n.link().Bytes(), data)
 		st.Blocks++
-		links := d.g.add(n, data).links
+		links := examine(n.codec, data).links
 		for i := len(links) - 1; i >= 0; i-- {
 			todo = append(todo, links[i].to)
 		}

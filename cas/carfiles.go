@@ -9,8 +9,8 @@ import (
 
 // importFiles verifies what keeps the files of a run in an archive, and has the store keep them too: beside those that it
 // has of the run, where these are others.
-func importFiles(ctx context.Context, v *verifier, into *Store, h Head, batch *Batch) error {
-	if err := v.run(ctx, h, nil, false); err != nil {
+func importFiles(ctx context.Context, v *Verifier, into Keeper, h Head, batch *Batch) error {
+	if err := v.run(ctx, h, nil); err != nil {
 		return err
 	}
 	if err := v.report.Err(); err != nil {
@@ -47,12 +47,11 @@ func importFiles(ctx context.Context, v *verifier, into *Store, h Head, batch *B
 }
 
 // block reads a block of what is verified.
-func (v *verifier) block(ctx context.Context, l protocol.Link) ([]byte, error) {
-	n, ok := nameOf(l)
-	if !ok {
-		return nil, fmt.Errorf("%s: %w", l, errForeign)
+func (v *Verifier) block(ctx context.Context, l protocol.Link) ([]byte, error) {
+	if _, ok := nameOf(l); !ok {
+		return nil, fmt.Errorf("%s is no block of a store: %w", l, errForeign)
 	}
-	return v.g.from.fetch(ctx, n)
+	return v.g.from.Block(ctx, l)
 }
 
 func filesKept(ctx context.Context, read func(context.Context, protocol.Link) ([]byte, error), l protocol.Link) (f protocol.FilesKept, err error) {

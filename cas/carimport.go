@@ -46,11 +46,12 @@ var errForeign = &protocol.Error{Code: protocol.ErrInvalidBlock.Code, Message: "
 // Nothing is written before the archive was read to its end and all of it was found sound: what is
 // damaged or cut off leaves nothing behind. An error after that (a full disk, one of o.Before) leaves
 // blocks that nothing reaches, as a process that is killed does: garbage for gc. An r that cannot
-// be read twice, such as a pipe, is kept meanwhile in a file without a name in the directory of the store.
+// be read twice, such as a pipe, is kept meanwhile in a file without a name, in the directory of the store or else in that for
+// temporary files.
 //
 // Damage wraps ErrCorrupt, an incomplete or faulty run ErrVerify, a name that is taken
 // ErrHeadMoved, a block of another kind ErrInvalidBlock.
-func Import(ctx context.Context, r io.Reader, into *Store, o ImportOptions) (in Imported, err error) {
+func Import(ctx context.Context, r io.Reader, into Keeper, o ImportOptions) (in Imported, err error) {
 	defer func() {
 		if err != nil {
 			in, err = Imported{}, fmt.Errorf("import: %w", err)
@@ -61,18 +62,22 @@ func Import(ctx context.Context, r io.Reader, into *Store, o ImportOptions) (in 
 			return in, err
 		}
 	}
-	archive, base, done, err := rereadable(r, into.Dir())
+	spool := "" // the directory for temporary files
+	if s, ok := into.(interface{ spool() string }); ok {
+		spool = s.spool()
+	}
+	archive, base, done, err := rereadable(r, spool)
 	if err != nil {
 		return in, err
 	}
 	defer done()
-	unlockGC, err := lockGC(ctx, into, false)
+	release, err := hold(ctx, into)
 	if err != nil {
 		return in, err
 	}
-	defer unlockGC()
+	defer release()
 	x := &incoming{archive: archive, base: base, into: into}
-	v := newVerifier(VerifyOptions{}, x)
+	v := NewVerifier(VerifyOptions{}, x)
 	in, err = x.survey(ctx, v)
 	if err != nil {
 		return in, err
@@ -98,7 +103,7 @@ func Import(ctx context.Context, r io.Reader, into *Store, o ImportOptions) (in 
 }
 
 // importHeads verifies what the roots lead to, and returns the batch that makes heads of the events.
-func importHeads(ctx context.Context, v *verifier, into *Store, in *Imported, o ImportOptions) (batch Batch, err error) {
+func importHeads(ctx context.Context, v *Verifier, into Keeper, in *Imported, o ImportOptions) (batch Batch, err error) {
 	heads, recorded := v.rootHeads(in.Roots, o.Run)
 	for _, h := range heads {
 		if run, ok := strings.CutPrefix(h.Name, protocol.FilesHead("")); ok && h.Seq == 0 {
@@ -113,7 +118,7 @@ func importHeads(ctx context.Context, v *verifier, into *Store, in *Imported, o 
 		id := protocol.RunID(h.Name[len("run/"):])
 		chain, _, err := v.chain(ctx, h, nil)
 		if err == nil {
-			err = v.run(ctx, h, nil, false)
+			err = v.run(ctx, h, nil)
 		}
 		if err == nil {
 			err = v.report.Err()
@@ -159,12 +164,15 @@ func importHeads(ctx context.Context, v *verifier, into *Store, in *Imported, o 
 }
 
 // holds reports whether a run that is there holds an event in its history.
-func holds(ctx context.Context, into *Store, id protocol.RunID, have, want Head) (bool, error) {
+func holds(ctx context.Context, into Keeper, id protocol.RunID, have, want Head) (bool, error) {
 	if !have.Link.Defined() || have.Seq < want.Seq {
 		return false, nil
 	}
-	for x, err := range into.After(ctx, id, want.Seq-1) {
+	for x, err := range into.Events(ctx, protocol.RunHead(id), "run "+string(id), want.Seq-1) {
 		return err == nil && x.CID == want.Link, err
 	}
 	return false, nil
 }
+
+// spool is where an archive is kept until it has come to its end: what fills it up is the disk of the store.
+func (s *Store) spool() string { return s.gate.dir }

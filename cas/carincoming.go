@@ -24,14 +24,14 @@ const importBatch = 1 << 20
 type incoming struct {
 	archive io.ReadSeeker
 	base    int64 // where the archive begins
-	into    *Store
+	into    Keeper
 	at      map[blockName]int64 // of the records: where their sections begin
 	sum     []byte              // over all names, in order
 }
 
 // survey reads the archive and checks every block. What is no archive is a *CARError; other errors are
 // those of the reader.
-func (x *incoming) survey(ctx context.Context, v *verifier) (in Imported, err error) {
+func (x *incoming) survey(ctx context.Context, v *Verifier) (in Imported, err error) {
 	x.at = map[blockName]int64{}
 	x.sum, in.Roots, err = x.blocks(ctx, func(b Block, at int64) error {
 		n, ok := nameOf(b.Link)
@@ -104,11 +104,15 @@ func (x *incoming) blocks(ctx context.Context, f func(b Block, at int64) error) 
 	}
 }
 
-// fetch reads a block again.
-func (x *incoming) fetch(ctx context.Context, n blockName) ([]byte, error) {
+// Moves are none: an archive has no reflog.
+func (x *incoming) Moves(context.Context, Head) (*Moves, error) { return nil, nil }
+
+// Block reads a block again.
+func (x *incoming) Block(ctx context.Context, l protocol.Link) ([]byte, error) {
+	n, _ := nameOf(l)
 	at, ok := x.at[n]
 	if !ok {
-		return x.into.Block(ctx, n.link())
+		return x.into.Block(ctx, l)
 	}
 	if _, err := x.archive.Seek(x.base+at, io.SeekStart); err != nil {
 		return nil, err

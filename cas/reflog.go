@@ -10,8 +10,9 @@ import (
 	"wf/protocol"
 )
 
-// reflogLine is one move of a head. It has no checksum.
-type reflogLine struct {
+// ReflogLine is one move of a head. It has no checksum.
+type ReflogLine struct {
+	N        int64         // which move of the head this is, from 1; 0 where the store does not count them
 	Old, New protocol.Link // Old is null for the first
 	Seq      protocol.Seq  // of New
 	TS       int64         // unix µs
@@ -29,7 +30,7 @@ const (
 
 // lastMove is the last line of the reflog of a head, without Old; false where there is none that
 // reads.
-func lastMove(tx *bolt.Tx, name string) (last reflogLine, ok bool) {
+func lastMove(tx *bolt.Tx, name string) (last ReflogLine, ok bool) {
 	b := tx.Bucket(bucketReflog)
 	if b == nil {
 		return last, false
@@ -93,13 +94,13 @@ func (r *reader) rawLine(last rawLine) rawLine {
 	return x
 }
 
-func (x rawLine) line() (reflogLine, error) {
+func (x rawLine) line() (ReflogLine, error) {
 	old, err := lineLink(x.old, x.oldShort)
 	if err != nil {
-		return reflogLine{}, err
+		return ReflogLine{}, err
 	}
 	link, err := lineLink(x.new, x.short)
-	return reflogLine{Old: old, New: link, Seq: x.seq, TS: x.ts, Note: string(x.note)}, err
+	return ReflogLine{Old: old, New: link, Seq: x.seq, TS: x.ts, Note: string(x.note)}, err
 }
 
 func lineLink(b []byte, short bool) (protocol.Link, error) {

@@ -20,7 +20,11 @@ type archive struct {
 	bad     map[blockName]error
 }
 
-func (a *archive) fetch(_ context.Context, n blockName) ([]byte, error) {
+// Moves are none: an archive has no reflog.
+func (a *archive) Moves(context.Context, Head) (*Moves, error) { return nil, nil }
+
+func (a *archive) Block(_ context.Context, l protocol.Link) ([]byte, error) {
+	n, _ := nameOf(l)
 	if data, ok := a.records[n]; ok {
 		return data, nil
 	}
@@ -31,7 +35,7 @@ func (a *archive) fetch(_ context.Context, n blockName) ([]byte, error) {
 }
 
 // read takes an archive in and returns its roots. Damage goes to v; the error is r's own.
-func (a *archive) read(ctx context.Context, r io.Reader, v *verifier) ([]protocol.Link, error) {
+func (a *archive) read(ctx context.Context, r io.Reader, v *Verifier) ([]protocol.Link, error) {
 	a.records, a.bad = map[blockName][]byte{}, map[blockName]error{}
 	damaged := func(err error) error {
 		var c *CARError
@@ -84,7 +88,7 @@ func (a *archive) read(ctx context.Context, r io.Reader, v *verifier) ([]protoco
 // rootHeads makes heads of the roots: an event is the newest of a run, anything else a block
 // to walk from. The runs have the names that an archive record gives them; where there is none
 // they are named after their heads. run is another name for the first one.
-func (v *verifier) rootHeads(roots []protocol.Link, run protocol.RunID) (heads []Head, recorded bool) {
+func (v *Verifier) rootHeads(roots []protocol.Link, run protocol.RunID) (heads []Head, recorded bool) {
 	names, recorded := v.archived(roots)
 	for i, l := range roots {
 		h := Head{Name: fmt.Sprintf("root %d", i), Link: l}
@@ -124,7 +128,7 @@ func (v *verifier) rootHeads(roots []protocol.Link, run protocol.RunID) (heads [
 }
 
 // archived are the names of the runs by their heads, where a root is a record of them.
-func (v *verifier) archived(roots []protocol.Link) (names map[blockName]protocol.RunID, recorded bool) {
+func (v *Verifier) archived(roots []protocol.Link) (names map[blockName]protocol.RunID, recorded bool) {
 	names = map[blockName]protocol.RunID{}
 	seen := map[protocol.RunID]bool{}
 	for i, l := range roots {

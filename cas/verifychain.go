@@ -1,6 +1,7 @@
 package cas
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,8 +33,8 @@ type chainEvent struct {
 	seq  protocol.Seq // where it stands
 }
 
-// run checks one head: its chain, what the chain reaches, its records, and its moves.
-func (v *verifier) run(ctx context.Context, h Head, moves []reflogLine, haveReflog bool) error {
+// run checks one head: its chain, what the chain reaches, its records, and its moves; nil is that these are not known.
+func (v *Verifier) run(ctx context.Context, h Head, moves *Moves) error {
 	if n, ok := nameOf(h.Link); ok && h.Seq == 0 { // no journal
 		v.settled = v.settled || h.Link == v.o.Head
 		return v.visit(ctx, h.Name, 0, n, nil)
@@ -43,9 +44,14 @@ func (v *verifier) run(ctx context.Context, h Head, moves []reflogLine, haveRefl
 		return err
 	}
 	v.report.Checked.Events += int64(len(chain))
-	for _, c := range chain {
-		if err := v.reach(ctx, h.Name, c); err != nil {
+	for part := range slices.Chunk(chain, 64) {
+		if err := v.foreseeAll(ctx, part); err != nil {
 			return err
+		}
+		for _, c := range part {
+			if err := v.reach(ctx, h.Name, c); err != nil {
+				return err
+			}
 		}
 	}
 	if strings.HasPrefix(h.Name, "run/") {
@@ -56,22 +62,68 @@ func (v *verifier) run(ctx context.Context, h Head, moves []reflogLine, haveRefl
 	at := make(map[blockName]protocol.Seq, len(chain))
 	for _, c := range chain {
 		at[c.name] = c.seq
-		if mark, ok := v.marks[h.Name][c.seq]; ok && mark != c.name.sum {
-			v.find(Finding{Kind: "index", Where: where(h.Name, c.seq, ""), Expected: c.name.String(),
-				Actual: linkOf(c.name.codec, mark[:]).String() + " in index/events", Fix: indexFix})
-		}
 	}
-	if haveReflog {
+	if moves != nil {
+		for _, c := range chain {
+			if mark, ok := moves.Events[c.seq]; ok && mark != c.name.link() {
+				v.find(Finding{Kind: "index", Where: where(h.Name, c.seq, ""), Expected: c.name.String(), Actual: mark.String() + " in " + moves.In, Fix: moves.Fix})
+			}
+		}
 		v.moves(h, chain, at, moves, whole)
 	}
 	v.pinned(ctx, h, chain, at, whole)
 	return nil
 }
 
+// foreseeAll has what events link to read together.
+func (v *Verifier) foreseeAll(ctx context.Context, events []chainEvent) error {
+	for _, c := range events {
+		for _, r := range c.node.links {
+			if v.g.nodes[r.to] == nil {
+				return v.g.foresee(ctx, r.to, func(yield func(blockName) bool) {
+					for _, c := range events {
+						for _, r := range c.node.links {
+							if !yield(r.to) {
+								return
+							}
+						}
+					}
+				})
+			}
+		}
+	}
+	return nil
+}
+
+// earlier has the event seq of a journal read together with those before it, by what is noted of its events; noted is that of
+// the journal that has it.
+func (v *Verifier) earlier(ctx context.Context, noted *Moves, n blockName, seq protocol.Seq) (*Moves, error) {
+	if v.g.from.many == nil || v.g.nodes[n] != nil {
+		return noted, nil
+	}
+	for noted != nil && noted.Base != "" && len(noted.Events) > 0 && !noted.Events[seq].Defined() {
+		var err error
+		if noted, err = v.evidence.Moves(ctx, Head{Name: noted.Base}); err != nil {
+			return nil, err
+		}
+	}
+	if noted == nil {
+		return noted, nil
+	}
+	return noted, v.g.foresee(ctx, n, func(yield func(blockName) bool) {
+		for at := seq - 1; at > 0; at-- {
+			if before, ok := nameOf(noted.Events[at]); !ok || !yield(before) {
+				return
+			}
+		}
+	})
+}
+
 // chain gathers the events of a head, oldest first. whole is false when some cannot be
 // reached; then it goes on below the hole where the reflog knows an older head.
-func (v *verifier) chain(ctx context.Context, h Head, moves []reflogLine) (chain []chainEvent, whole bool, err error) {
+func (v *Verifier) chain(ctx context.Context, h Head, moves *Moves) (chain []chainEvent, whole bool, err error) {
 	whole = true
+	noted := cmp.Or(moves, v.hints)
 	next, ok := nameOf(h.Link)
 	seq := h.Seq
 	field := "head"
@@ -83,9 +135,12 @@ func (v *verifier) chain(ctx context.Context, h Head, moves []reflogLine) (chain
 		if n%256 == 0 && ctx.Err() != nil {
 			return nil, false, context.Cause(ctx)
 		}
+		if noted, err = v.earlier(ctx, noted, next, seq); err != nil {
+			return nil, false, err
+		}
 		nd, err := v.g.get(ctx, next)
-		if err != nil && ctx.Err() != nil {
-			return nil, false, context.Cause(ctx)
+		if err != nil && v.ended(ctx) != nil {
+			return nil, false, v.ended(ctx)
 		}
 		if err != nil || nd.fault != nil || nd.event == nil {
 			whole = false
@@ -149,7 +204,7 @@ func wordKind(kind string) string {
 }
 
 // absence words what stands where a block should be.
-func (v *verifier) absence(n blockName, err error) Finding {
+func (v *Verifier) absence(n blockName, err error) Finding {
 	f := Finding{Kind: "missing", Expected: n.String(), Actual: "nothing",
 		Fix: "wf cas import FILE.car of an export that holds it, or put a copy of the store back"}
 	if v.unindexed[n] {
@@ -166,9 +221,12 @@ func (v *verifier) absence(n blockName, err error) Finding {
 }
 
 // olderHead is the newest move to an event before seq.
-func olderHead(moves []reflogLine, seq protocol.Seq) (reflogLine, bool) {
-	var best reflogLine
-	for _, m := range moves {
+func olderHead(moves *Moves, seq protocol.Seq) (ReflogLine, bool) {
+	var best ReflogLine
+	if moves == nil {
+		return best, false
+	}
+	for _, m := range moves.Lines {
 		if _, ok := nameOf(m.New); ok && m.Seq < seq && m.Seq > best.Seq {
 			best = m
 		}
@@ -184,7 +242,7 @@ type hop struct {
 }
 
 // reach visits everything an event links to, but its predecessor.
-func (v *verifier) reach(ctx context.Context, head string, c chainEvent) error {
+func (v *Verifier) reach(ctx context.Context, head string, c chainEvent) error {
 	if c.node.reached {
 		return nil
 	}
@@ -202,7 +260,7 @@ func (v *verifier) reach(ctx context.Context, head string, c chainEvent) error {
 
 // visit goes on from a block to everything it leads to. It keeps its own stack: an archive may
 // nest deeper than a goroutine can.
-func (v *verifier) visit(ctx context.Context, head string, seq protocol.Seq, first blockName, way *hop) error {
+func (v *Verifier) visit(ctx context.Context, head string, seq protocol.Seq, first blockName, way *hop) error {
 	type stop struct {
 		name blockName
 		way  *hop
@@ -210,10 +268,17 @@ func (v *verifier) visit(ctx context.Context, head string, seq protocol.Seq, fir
 	for todo := []stop{{first, way}}; len(todo) > 0; {
 		at := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
+		err := v.g.foresee(ctx, at.name, func(yield func(blockName) bool) {
+			for i := len(todo) - 1; i >= 0 && yield(todo[i].name); i-- {
+			}
+		})
+		if err != nil {
+			return err
+		}
 		nd, err := v.g.get(ctx, at.name)
 		if err != nil {
-			if ctx.Err() != nil {
-				return context.Cause(ctx)
+			if v.ended(ctx) != nil {
+				return v.ended(ctx)
 			}
 			f := v.absence(at.name, err)
 			f.Where = where(head, seq, v.path(ctx, at.way))
@@ -251,7 +316,7 @@ func (v *verifier) visit(ctx context.Context, head string, seq protocol.Seq, fir
 
 // sizeOf sums the chunks of a payload; false where one cannot be read, which is a finding of its
 // own.
-func (v *verifier) sizeOf(ctx context.Context, chunks *node) (size int64, ok bool) {
+func (v *Verifier) sizeOf(ctx context.Context, chunks *node) (size int64, ok bool) {
 	for _, r := range chunks.links {
 		part, err := v.g.get(ctx, r.to)
 		if err != nil {
@@ -263,7 +328,7 @@ func (v *verifier) sizeOf(ctx context.Context, chunks *node) (size int64, ok boo
 }
 
 // path words a way: data.record.output. Of a long one the ends are given.
-func (v *verifier) path(ctx context.Context, way *hop) string {
+func (v *Verifier) path(ctx context.Context, way *hop) string {
 	var hops []*hop
 	for ; way != nil; way = way.up {
 		hops = append(hops, way)
@@ -278,7 +343,7 @@ func (v *verifier) path(ctx context.Context, way *hop) string {
 			continue
 		}
 		field := "?"
-		if data, err := v.g.from.fetch(ctx, h.in); err == nil {
+		if data, err := v.g.from.Block(ctx, h.in.link()); err == nil {
 			field = fieldAt(data, h.at)
 		}
 		parts = append(parts, field)
@@ -287,7 +352,7 @@ func (v *verifier) path(ctx context.Context, way *hop) string {
 }
 
 // records checks that what a run's journal says was concluded belongs to the run.
-func (v *verifier) records(ctx context.Context, h Head, chain []chainEvent, whole bool) error {
+func (v *Verifier) records(ctx context.Context, h Head, chain []chainEvent, whole bool) error {
 	k := known{v: v, at: map[blockName]bool{}}
 	ended, cancelled := false, false
 	var closing *eventFacts
@@ -363,7 +428,7 @@ func (v *verifier) records(ctx context.Context, h Head, chain []chainEvent, whol
 
 // known is what a run has concluded so far.
 type known struct {
-	v  *verifier
+	v  *Verifier
 	at map[blockName]bool // starts, step records, compactions, and what the starts continue
 }
 

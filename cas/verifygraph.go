@@ -2,8 +2,11 @@ package cas
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
+	"errors"
+	"iter"
 	"strconv"
 
 	"github.com/ipfs/go-cid"
@@ -258,18 +261,13 @@ func pathTo(w *dagcbor.Walk, offset int, path string) (string, bool) {
 	return path, false
 }
 
-// evidence is where verify reads blocks: a store, what is left of one, or an archive.
-type evidence interface {
-	// fetch gives the bytes of a block, with their hash checked. An error wraps
-	// protocol.ErrNotFound, or protocol.ErrCorrupt with what was found instead.
-	fetch(ctx context.Context, n blockName) ([]byte, error)
-}
-
 // graph is what is known of the blocks so far.
 type graph struct {
-	nodes map[blockName]*node
-	from  evidence
-	count struct{ blocks, bytes int64 }
+	nodes   map[blockName]*node
+	from    *ahead
+	count   struct{ blocks, bytes int64 }
+	counted bool  // every block of the store is in count
+	failed  error // the first error of from that says nothing of a block
 }
 
 // add examines a block once. The caller has hashed it.
@@ -284,8 +282,11 @@ func (g *graph) add(n blockName, data []byte) *node {
 
 // put adds a node that is not there yet.
 func (g *graph) put(n blockName, made *node) {
-	if g.nodes[n] == nil {
-		g.nodes[n] = made
+	if g.nodes[n] != nil {
+		return
+	}
+	g.nodes[n] = made
+	if !g.counted {
 		g.count.blocks++
 		g.count.bytes += int64(made.size)
 	}
@@ -296,9 +297,29 @@ func (g *graph) get(ctx context.Context, n blockName) (*node, error) {
 	if found, ok := g.nodes[n]; ok {
 		return found, nil
 	}
-	data, err := g.from.fetch(ctx, n)
+	data, err := g.from.Block(ctx, n.link())
 	if err != nil {
+		if !errors.Is(err, protocol.ErrNotFound) && !errors.Is(err, protocol.ErrCorrupt) {
+			g.failed = cmp.Or(g.failed, err)
+		}
 		return nil, err
 	}
 	return g.add(n, data), nil
+}
+
+// foresee has a block that was not met before read together with those of the next ones that were not.
+func (g *graph) foresee(ctx context.Context, n blockName, next iter.Seq[blockName]) error {
+	if g.from.many == nil || g.nodes[n] != nil || g.from.have[n.link()] != nil {
+		return nil
+	}
+	links := append(make([]protocol.Link, 0, aheadBlocks), n.link())
+	for x := range next {
+		if len(links) == aheadBlocks {
+			break
+		}
+		if g.nodes[x] == nil {
+			links = append(links, x.link())
+		}
+	}
+	return g.from.want(ctx, links)
 }

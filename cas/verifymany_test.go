@@ -16,7 +16,10 @@ import (
 // heap is evidence that a test makes by hand.
 type heap map[blockName][]byte
 
-func (h heap) fetch(_ context.Context, n blockName) ([]byte, error) {
+func (h heap) Moves(context.Context, Head) (*Moves, error) { return nil, nil }
+
+func (h heap) Block(_ context.Context, l protocol.Link) ([]byte, error) {
+	n, _ := nameOf(l)
 	if data, ok := h[n]; ok {
 		return data, nil
 	}
@@ -44,10 +47,14 @@ func (h heap) event(t *testing.T, prev Head, data any, typ protocol.EventType) H
 }
 
 // found lists the findings of a run as "kind where".
-func (h heap) found(t *testing.T, head Head, moves []reflogLine) []string {
+func (h heap) found(t *testing.T, head Head, moves []ReflogLine) []string {
 	t.Helper()
-	v := newVerifier(VerifyOptions{}, h)
-	if err := v.run(t.Context(), head, moves, moves != nil); err != nil {
+	v := NewVerifier(VerifyOptions{}, h)
+	var noted *Moves
+	if moves != nil {
+		noted = &Moves{Lines: moves}
+	}
+	if err := v.run(t.Context(), head, noted); err != nil {
 		t.Fatal(err)
 	}
 	var out []string
@@ -72,7 +79,7 @@ func TestVerifyNamesEveryFaultOfARun(t *testing.T) {
 	t.Run("two events", func(t *testing.T) {
 		h := heap{}
 		var head Head
-		var moves []reflogLine
+		var moves []ReflogLine
 		for i := range 9 {
 			typ := protocol.EvResumed
 			if i == 0 {
@@ -80,7 +87,7 @@ func TestVerifyNamesEveryFaultOfARun(t *testing.T) {
 			}
 			old := head
 			head = h.event(t, head, map[string]any{"start": nil, "source": nil}, typ)
-			moves = append(moves, reflogLine{Old: old.Link, New: head.Link, Seq: head.Seq, TS: 1})
+			moves = append(moves, ReflogLine{Old: old.Link, New: head.Link, Seq: head.Seq, TS: 1})
 		}
 		for _, seq := range []int{3, 7} {
 			n, _ := nameOf(moves[seq-1].New)

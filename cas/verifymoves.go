@@ -2,13 +2,18 @@ package cas
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	"wf/protocol"
 )
 
 // moves holds a head and its chain against the reflog.
-func (v *verifier) moves(h Head, chain []chainEvent, at map[blockName]protocol.Seq, moves []reflogLine, whole bool) {
+func (v *Verifier) moves(h Head, chain []chainEvent, at map[blockName]protocol.Seq, noted *Moves, whole bool) {
+	moves := noted.Lines
+	if noted.Whole {
+		v.holes(h, chain, noted)
+	}
 	if len(moves) == 0 {
 		v.doubt("%s: its reflog is lost, so it does not show whether the head was moved back", where(h.Name, 0, ""))
 		return
@@ -44,6 +49,26 @@ func (v *verifier) moves(h Head, chain []chainEvent, at map[blockName]protocol.S
 	}
 }
 
+// holes finds the moves, and the names of events, that are missing in a reflog which has all of them.
+func (v *Verifier) holes(h Head, chain []chainEvent, noted *Moves) {
+	last := ReflogLine{}
+	for _, m := range noted.Lines {
+		if m.N != last.N+1 && m.Old.Defined() { // a head that was dropped and came again has counted that too
+			v.Fault("reflog_hole", h.Name, m.Seq, "reflog", fmt.Sprintf("move %d, from %s", last.N+1, orNone(last.New)), fmt.Sprintf("move %d, from %s", m.N, m.Old))
+		}
+		last = m
+	}
+	if len(noted.Lines) == 0 {
+		v.Fault("reflog_hole", h.Name, h.Seq, "reflog", "a move to "+h.Link.String(), "no move")
+	}
+	for _, c := range chain {
+		if c.seq > noted.Shared && !noted.Events[c.seq].Defined() {
+			v.Fault("reflog_hole", h.Name, c.seq, "reflog", c.name.String()+" in "+noted.In, "nothing")
+			return // those next to it are gone with the same move
+		}
+	}
+}
+
 // eventAt is the CID of the event at seq.
 func eventAt(chain []chainEvent, seq protocol.Seq) string {
 	for _, c := range chain {
@@ -55,7 +80,7 @@ func eventAt(chain []chainEvent, seq protocol.Seq) string {
 }
 
 // pinned holds a chain against what was noted outside of the store.
-func (v *verifier) pinned(ctx context.Context, h Head, chain []chainEvent, at map[blockName]protocol.Seq, whole bool) {
+func (v *Verifier) pinned(ctx context.Context, h Head, chain []chainEvent, at map[blockName]protocol.Seq, whole bool) {
 	check := func(want Seen, what, fix string) {
 		n, ok := nameOf(want.Head)
 		if ok && at[n] > 0 || want.Head == h.Link {

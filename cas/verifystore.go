@@ -14,6 +14,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ipfs/go-cid"
+
 	"wf/protocol"
 )
 
@@ -33,9 +35,9 @@ type storeEvidence struct {
 	index     tree
 	late      []byte // what index lacks
 	heads     []Head
-	reflog    map[string][]reflogLine
-	unindexed map[blockName]bool                   // blocks that are there, but not where the index says
-	marks     map[string]map[protocol.Seq][32]byte // index/events
+	reflog    map[string][]ReflogLine
+	unindexed map[blockName]bool                        // blocks that are there, but not where the index says
+	marks     map[string]map[protocol.Seq]protocol.Link // index/events
 	torn      []int
 	broken    bool // the page tree is damaged somewhere
 	swept     bool
@@ -53,7 +55,7 @@ func openEvidence(ctx context.Context, dir string, patience time.Duration) (*sto
 	if err != nil {
 		return nil, err
 	}
-	d := &storeEvidence{dir: abs, gate: g, report: func(Finding) {}, reflog: map[string][]reflogLine{}, marks: map[string]map[protocol.Seq][32]byte{}, unindexed: map[blockName]bool{}, loose: map[[32]byte]loose{}}
+	d := &storeEvidence{dir: abs, gate: g, report: func(Finding) {}, reflog: map[string][]ReflogLine{}, marks: map[string]map[protocol.Seq]protocol.Link{}, unindexed: map[blockName]bool{}, loose: map[[32]byte]loose{}}
 	if err := d.hold(ctx); err != nil {
 		d.close()
 		return nil, err
@@ -159,9 +161,9 @@ func (d *storeEvidence) otherBuckets(ctx context.Context) error {
 			return
 		}
 		if d.marks[string(head)] == nil {
-			d.marks[string(head)] = map[protocol.Seq][32]byte{}
+			d.marks[string(head)] = map[protocol.Seq]protocol.Link{}
 		}
-		d.marks[string(head)][protocol.Seq(binary.BigEndian.Uint64(seq))] = [32]byte(it.value)
+		d.marks[string(head)][protocol.Seq(binary.BigEndian.Uint64(seq))] = linkOf(cid.DagCBOR, it.value)
 	})
 }
 
@@ -317,8 +319,17 @@ func (d *storeEvidence) places(sum [32]byte) []place {
 	return latePlaces(out, d.late, string(sum[:8]))
 }
 
-// fetch finds one block by the index, as the store itself does.
-func (d *storeEvidence) fetch(ctx context.Context, n blockName) ([]byte, error) {
+// Moves are those that survey has read.
+func (d *storeEvidence) Moves(_ context.Context, h Head) (*Moves, error) {
+	return &Moves{Lines: d.reflog[h.Name], Events: d.marks[h.Name], In: "index/events", Fix: indexFix}, nil
+}
+
+// Block finds one block by the index, as the store itself does.
+func (d *storeEvidence) Block(ctx context.Context, l protocol.Link) ([]byte, error) {
+	n, ok := nameOf(l)
+	if !ok {
+		return nil, fmt.Errorf("%s: %w", l, errForeign)
+	}
 	if _, err := d.pause(ctx); err != nil {
 		return nil, err
 	}
@@ -330,7 +341,7 @@ func (d *storeEvidence) fetch(ctx context.Context, n blockName) ([]byte, error) 
 		case there && us[p.index].digest == n.sum:
 			return us[p.index].data, nil
 		case there:
-			damage = &Mismatch{n.link(), linkOf(n.codec, us[p.index].digest[:])}
+			damage = &Mismatch{l, linkOf(n.codec, us[p.index].digest[:])}
 		case err != nil:
 			damage = fmt.Errorf("pack %s: %w", packNumber(p.pack[:]), err)
 		default:

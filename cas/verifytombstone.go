@@ -9,7 +9,7 @@ import (
 )
 
 // tombstones are those of the runs that were deleted, each held against its head.
-func (v *verifier) tombstones(ctx context.Context, heads []Head) (map[protocol.RunID]*protocol.Tombstone, error) {
+func (v *Verifier) tombstones(ctx context.Context, heads []Head) (map[protocol.RunID]*protocol.Tombstone, error) {
 	out := map[protocol.RunID]*protocol.Tombstone{}
 	have := map[string]bool{}
 	for _, h := range heads {
@@ -36,12 +36,8 @@ func (v *verifier) tombstones(ctx context.Context, heads []Head) (map[protocol.R
 }
 
 // tombstone reads the one that a head names.
-func (v *verifier) tombstone(ctx context.Context, h Head) (*protocol.Tombstone, error) {
-	n, ok := nameOf(h.Link)
-	if !ok {
-		return nil, fmt.Errorf("%s is no block of a store", h.Link)
-	}
-	data, err := v.g.from.fetch(ctx, n)
+func (v *Verifier) tombstone(ctx context.Context, h Head) (*protocol.Tombstone, error) {
+	data, err := v.block(ctx, h.Link)
 	if err != nil {
 		return nil, err
 	}
