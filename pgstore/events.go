@@ -11,15 +11,19 @@ import (
 	"wf/protocol"
 )
 
-// windowMoves is how many commits one statement reads of a journal at most.
-const windowMoves = 64
+// windowMoves and windowEvents are how many commits one statement reads of a journal at most, and how many events: one that
+// came from another store has all of them in one commit.
+const (
+	windowMoves  = 64
+	windowEvents = 1024
+)
 
 // Each line of the reflog holds the digests of its events, so a window is read forwards: an event that is missing has no data.
 const readWindow = `select e.seq, e.cid, b.data
 	from (select seq, new, events from wf.reflog where name = $1 and seq > $2 order by seq, n limit $4) r,
 	lateral (select r.seq - length(r.events)/32 + i as seq,
-		case when i*32 < length(r.events) then decode('01711220', 'hex') || substr(r.events, i*32+1, 32) else r.new end as cid
-		from generate_series(0, length(r.events)/32) i) e
+		case when i*32 < length(r.events) then decode('01711220', 'hex') || substr(r.events, (i*32+1)::int, 32) else r.new end as cid
+		from generate_series(greatest(0, $2 + 1 - r.seq + length(r.events)/32), least(length(r.events)/32, $3 - r.seq + length(r.events)/32)) i) e
 	left join wf.blocks b using (cid)
 	where e.seq > $2 and e.seq <= $3 order by e.seq`
 
@@ -94,7 +98,7 @@ func (s *Store) holder(ctx context.Context, head string, at, end protocol.Seq) (
 
 // window reads the next events under a head; those before an error are good.
 func (s *Store) window(ctx context.Context, name string, at, end protocol.Seq, last protocol.Link) (out []protocol.Entry, err error) {
-	got, err := s.query(ctx, readWindow, text(name), long(int64(at)), long(int64(end)), long(windowMoves))
+	got, err := s.query(ctx, readWindow, text(name), long(int64(at)), long(int64(min(end, at+windowEvents))), long(windowMoves))
 	if err != nil {
 		return nil, err
 	}
