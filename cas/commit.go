@@ -23,6 +23,7 @@ type Batch struct {
 	Deletes []Deletion
 	Drops   []string // heads of no journal that go, wherever they are
 	Fence   Fence    // the zero Fence for a batch that is written under no claim
+	Runs    []Standing
 }
 
 // Move sets a head, if it still is where the writer last saw it.

@@ -69,6 +69,15 @@ func (j *Journal) Stage(now int64, drafts []Draft, blocks []Block, derived ...De
 // blocks are among those of Stage. There is at least one event.
 func (st *Staged) With(moves ...Move) { st.batch.Moves = append(st.batch.Moves, moves...) }
 
+// Stands has the store note with the events where runs are behind them.
+func (st *Staged) Stands(runs ...Standing) { st.batch.Runs = append(st.batch.Runs, runs...) }
+
+// Entries are the events.
+func (st *Staged) Entries() []protocol.Entry { return st.entries }
+
+// Blocks are those that are written with the events, these included.
+func (st *Staged) Blocks() []Block { return st.batch.Blocks }
+
 // Commit writes what was staged in one transaction, in the order of staging and with nothing
 // left out. It returns the events once they are on disk.
 //

@@ -110,10 +110,11 @@ func (k *Supervisor) adopt(wanted func(protocol.RunID) bool) error {
 			continue
 		}
 		k.see(run, st)
-		if st.Info.Parent != nil && !st.Closes() {
+		at := engine.Standing(run, st)
+		if at.Parent != "" && at.Due == 0 {
 			continue // driven with its parent
 		}
-		goesOn := st.Status() == protocol.Running || st.Status() == protocol.Queued || st.Status() == protocol.Suspended && st.Code() == protocol.ErrServeStopped.Code
+		goesOn := at.Due == cas.DueNow
 		switch {
 		case !goesOn && st.Status() != protocol.Waiting, !k.own(run):
 		case goesOn:

@@ -319,12 +319,7 @@ func (k *Supervisor) settle(run protocol.RunID, r *managed, st *rules.State, fai
 
 // await notes that a run waits, and wakes at its first timer. The caller holds mu.
 func (k *Supervisor) await(run protocol.RunID, r *managed, st *rules.State) {
-	r.due = 0
-	for _, w := range st.Waiting() {
-		if w.Wake > 0 && (r.due == 0 || w.Wake < r.due) {
-			r.due = w.Wake
-		}
-	}
+	r.due = engine.FirstTimer(st)
 	if r.due > 0 && k.ctx.Err() == nil {
 		r.timer = time.AfterFunc(time.UnixMicro(r.due).Sub(k.now()), func() { k.Keep(run, engine.DriveOptions{By: "wf serve"}) })
 	}

@@ -102,11 +102,13 @@ func (d *driver) record(ctx context.Context, drafts []cas.Draft, g *groupAt) err
 		return err
 	}
 	st.With(moves...)
-	entries, err := d.j.Commit(ctx, st)
-	if err != nil {
+	d.remember(st.Blocks())
+	if err := d.s.FoldMore(these(st.Entries()...)); err != nil { // ahead of the disk, as put does
 		return err
 	}
-	if err := d.s.FoldMore(these(entries...)); err != nil {
+	d.stand(st)
+	entries, err := d.j.Commit(ctx, st)
+	if err != nil {
 		return err
 	}
 	d.e.notify(aboutRun(d.run, d.s), entries, drafts)

@@ -242,7 +242,14 @@ func (e *Engine) insist(ctx context.Context, run protocol.RunID, decide func(*ru
 		if _, seq := j.Head(); seq != s.Seq {
 			continue
 		}
-		entries, err := j.Append(ctx, max(e.now(), s.TS), drafts, blocks)
+		st, err := j.Stage(max(e.now(), s.TS), drafts, blocks)
+		if err != nil {
+			return err
+		}
+		if err := e.moved(ctx, st, run, s); err != nil {
+			return err
+		}
+		entries, err := j.Commit(ctx, st)
 		if errors.Is(err, protocol.ErrHeadMoved) {
 			continue
 		}

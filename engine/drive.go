@@ -46,7 +46,7 @@ func (e *Engine) Drive(ctx context.Context, run protocol.RunID, o DriveOptions) 
 		return nil, err
 	}
 	if d.s.Status().Final() {
-		return d.s, nil
+		return d.s, d.standsStill(ctx)
 	}
 	if err := e.Own(ctx, run); err != nil {
 		return nil, err
@@ -79,6 +79,9 @@ func (e *Engine) Drive(ctx context.Context, run protocol.RunID, o DriveOptions) 
 	d.leaveGroups(ctx)
 	if err == nil && d.s.Status() == protocol.Done {
 		e.dropCopies(run)
+	}
+	if err == nil {
+		err = d.standsStill(ctx)
 	}
 	return d.s, errors.Join(err, d.left)
 }
@@ -115,6 +118,7 @@ type driver struct {
 	snapshotSize int           // of the last one, in bytes
 	poke         []string      // waiting visits to perform again: their sub-workflow moved
 	breach       *rules.Breach // a limit of the run that was reached
+	stood        cas.Standing  // where the run is by what was staged; zero where that is not known
 	unready      error         // a visit that cannot begin: what it needs is not there
 	stored       func([]protocol.Entry, []cas.Draft)
 	held         func(*protocol.Held)
@@ -157,7 +161,7 @@ func (d *driver) load(ctx context.Context) error {
 	}
 	d.from = &drivenRecords{records{&d.e.lib, d.read(ctx)}, make(map[protocol.Link]*protocol.StepRecord, maxMade)}
 	s.ReadFrom(d.from)
-	d.s = s
+	d.s, d.stood = s, cas.Standing{}
 	d.j, err = d.e.Store.Journal(ctx, d.run)
 	if err != nil {
 		return err

@@ -70,6 +70,10 @@ type Engine struct {
 	// Scratch is where visits whose results are reused have copies of their files; "" is a directory of the user's cache.
 	Scratch string
 
+	// Machine names the machine that this process is on, in a store of several: the runs that are begun here work in its files, and
+	// are driven on it alone. "" is for a store of one machine, or of several with the same files.
+	Machine string
+
 	lib    library
 	areas  areas
 	pasts  pasts
@@ -252,6 +256,9 @@ func (e *Engine) Begin(ctx context.Context, l Launch) (run protocol.RunID, fresh
 	d := protocol.RunStarted{Start: begin.start, Source: source, Sources: sources, Title: hide.String(cmp.Or(l.Title, l.Program.Workflow.Name)), Description: protocol.NewText(hide.String(l.Description)),
 		Type: l.Type, Scope: l.Scope, Tags: l.Tags, CreatedBy: l.CreatedBy, TargetUser: l.TargetUser, RequestID: l.RequestID,
 		Parent: l.parent, Workspace: l.Workspace, Version: e.Version, Models: l.Models, File: l.File, Context: l.Context, Cache: l.Cache, Trial: l.Trial, Origin: l.Origin, AllowSecretInputs: l.AllowSecretInputs, Trigger: l.Trigger, CausedBy: l.CausedBy}
+	if l.Workspace != "" {
+		d.Machine = e.Machine
+	}
 	if l.Place != l.Workspace {
 		d.Place = l.Place
 	}
@@ -300,6 +307,9 @@ func (e *Engine) commitFirst(ctx context.Context, run protocol.RunID, l Launch, 
 			return false, err
 		}
 		st.With(moves...)
+		if err := e.stands(ctx, st, run); err != nil {
+			return false, err
+		}
 		e.note(ctx, run, st.First)
 		entries, err := j.Commit(ctx, st)
 		switch {

@@ -39,6 +39,8 @@ type ForkOptions struct {
 	// Messages is how many of the messages that waited there, the oldest first, the fork does not have.
 	Messages int
 
+	// Hold has a store that says which runs are due not say so of the fork.
+	Hold bool
 	// Foreign makes a fork that came from elsewhere, since what it goes on under did: it is shown, and goes on
 	// only once it was adopted.
 	Foreign bool
@@ -94,6 +96,7 @@ func (e *Engine) commitFork(ctx context.Context, run, id protocol.RunID, f plann
 		return fmt.Errorf("the files of run %s: %w", run, err)
 	}
 	_, err = j.Fork(ctx, max(e.now(), f.at.TS), id, f.at, f.drafts, f.blocks, func(st *cas.Staged) {
+		st.Stands(f.standing(id))
 		if files.Link.Defined() {
 			st.With(cas.Move{Name: protocol.FilesHead(id), New: files.Link, Note: "fork"})
 		}
@@ -110,6 +113,17 @@ type plannedFork struct {
 	drafts []cas.Draft    // its first own events: forked, and limits that are raised
 	blocks []cas.Block    // of another definition
 	own    bool           // it is the user's own
+	state  *rules.State   // behind them
+	hold   bool           // it is not to be driven before it is asked for
+}
+
+// standing is where the fork is, under its id.
+func (f plannedFork) standing(id protocol.RunID) cas.Standing {
+	x := begun(Standing(id, f.state))
+	if f.hold {
+		x.Due = 0
+	}
+	return x
 }
 
 // planFork finds out whether a run may be forked, and writes nothing.
@@ -127,6 +141,9 @@ func (e *Engine) planFork(ctx context.Context, run protocol.RunID, o ForkOptions
 	}
 	note := hider(s.Program()).String(o.Note)
 	d := protocol.Forked{Base: f.at.CID, Note: note, By: o.By, Workspace: o.Dir, Models: o.Models, Tags: o.Tags, Origin: cmp.Or(now.Info.Origin, run), Trial: o.Trial, Messages: o.Messages}
+	if o.Dir != "" {
+		d.Machine = e.Machine
+	}
 	if o.With != nil || o.Inputs != nil {
 		if f.blocks, err = newStart(s, o, &d); err != nil {
 			return f, fmt.Errorf("fork run %s: %w", run, err)
@@ -144,6 +161,7 @@ func (e *Engine) planFork(ctx context.Context, run protocol.RunID, o ForkOptions
 	if err := e.admit(Candidate{Program: s.Program(), File: s.Info.File, Workspace: cmp.Or(o.Dir, s.Info.Workspace), Models: s.Info.Models, Limits: s.Limits, Fork: true, Run: run}); err != nil {
 		return f, err
 	}
+	f.state, f.hold = s, o.Hold
 	f.own, err = e.ownFork(ctx, run, s, o)
 	return f, err
 }

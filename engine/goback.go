@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"slices"
 
 	"wf/api"
 	"wf/cas"
@@ -106,11 +105,7 @@ func (e *Engine) nextOf(ctx context.Context, m protocol.ChatMoved, dir string) (
 // unasked.
 func (e *Engine) setAside(ctx context.Context, run protocol.RunID, by string) error {
 	return e.insist(ctx, run, func(s *rules.State) ([]cas.Draft, []cas.Block, error) {
-		on := s.Status() == protocol.Running || s.Status() == protocol.Suspended && s.Code() == protocol.ErrServeStopped.Code
-		if s.Status() == protocol.Waiting {
-			on = slices.ContainsFunc(s.Waiting(), func(w rules.WaitingVisit) bool { return w.Wake > 0 })
-		}
-		if !on {
+		if s.Status() == protocol.Queued || Standing(run, s).Due == 0 {
 			return nil, nil, nil
 		}
 		return []cas.Draft{{Data: protocol.SuspendedBy{Reason: protocol.ByInterrupt, Detail: protocol.NewText(by + " went back to before what it was at")}}}, nil, nil
@@ -214,6 +209,7 @@ func (x *restoring) commitMove(ctx context.Context, b cas.Batch, kept, last prot
 		return err
 	}
 	st.With(b.Moves...)
+	st.Stands(f.standing(m.Next))
 	if f.own {
 		x.e.note(ctx, m.Next, st.First)
 	}

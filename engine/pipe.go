@@ -157,6 +157,7 @@ func (d *driver) stage(ctx context.Context) (*batch, error) {
 		return nil, err
 	}
 	b.staged.With(moves...)
+	d.stand(b.staged)
 	d.pipe.open = nil
 	for _, step := range b.begin {
 		w := d.newWorker(ctx, step)

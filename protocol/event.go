@@ -140,6 +140,8 @@ type RunStarted struct {
 	Origin RunID `cbor:"origin,omitempty" json:"origin,omitempty"`
 	// Trial tells the run apart from others that perform the same: it takes no results of theirs. "" is none.
 	Trial string `cbor:"trial,omitempty" json:"trial,omitempty"`
+	// Machine names the machine that Workspace is on, in a store of several; "" is the one that the store is on.
+	Machine string `cbor:"machine,omitempty" json:"machine,omitempty"`
 }
 
 // StartedIn is the directory in which the run was started.
@@ -551,6 +553,8 @@ type Forked struct {
 	Sources map[string]Link `cbor:"sources,omitempty" json:"sources,omitempty"`
 	// Workspace is where the fork works, when it is not where the original did.
 	Workspace string `cbor:"workspace,omitempty" json:"workspace,omitempty"`
+	// Machine is the one that it is on, as in RunStarted.
+	Machine string `cbor:"machine,omitempty" json:"machine,omitempty"`
 	// Models overrides the models of roles from here on, as in RunStarted; nil leaves them.
 	Models map[string][]string `cbor:"models,omitempty" json:"models,omitempty"`
 	// Groups are those of the other definition, as in RunStarted.

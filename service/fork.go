@@ -21,7 +21,7 @@ func (l *Local) Fork(ctx context.Context, run protocol.RunID, f api.Fork) (made 
 	if err != nil {
 		return made, err
 	}
-	o := engine.ForkOptions{Note: f.Note, By: caller(ctx)}
+	o := engine.ForkOptions{Note: f.Note, By: caller(ctx), Hold: f.Hold}
 	if o.Limits, err = limitsOf(ctx, f.Limits); err != nil {
 		return made, err
 	}

@@ -21,7 +21,7 @@ func (s *State) forked(d protocol.Forked) error {
 		s.Info.Models = d.Models
 	}
 	if d.Workspace != "" {
-		s.Info.Workspace = d.Workspace
+		s.Info.Workspace, s.Info.Machine = d.Workspace, d.Machine
 	}
 	if d.Origin != "" {
 		s.Info.Origin = d.Origin

@@ -1,0 +1,40 @@
+package cas
+
+import (
+	"slices"
+
+	"wf/protocol"
+)
+
+// A Standing says where a run is behind a batch, for stores in which several processes look for runs to drive: so they
+// find those that are due without a look at any journal. It follows from the events of the run, and is written with them.
+// A directory, whose daemon reads the journals, ignores it.
+type Standing struct {
+	Run protocol.RunID
+	// State is the status of the run; "" leaves what is known of it, and has the run driven once more: see Wake.
+	State protocol.RunStatus
+	// Due is when the run is to be driven without anything else happening to it: unix µs by the clock of the store, DueNow,
+	// DueSoon, or 0 for never.
+	Due int64
+	// Parent is the run that a sub-workflow is driven with; "" for one that is driven by itself.
+	Parent protocol.RunID
+	// Needs are what a process must have to drive the run, as "place:…": see engine.Place. They hold neither commas nor blanks.
+	Needs []string
+	// At is the newest event that this follows from, where the batch itself moves the run no further: then nothing is
+	// written, with an error wrapping protocol.ErrHeadMoved, once the run has gone on.
+	At protocol.Link
+}
+
+// Times at which a run is due, by the clock of the store.
+const (
+	DueNow  = 1 // at once
+	DueSoon = 2 // in a moment, so that the process that has begun the run comes first
+)
+
+// Wake has a run driven once more, whatever it waits for: something that is no event of it is news for it.
+func Wake(run protocol.RunID) Standing { return Standing{Run: run} }
+
+// Same reports whether two say the same of one run, wherever they follow from.
+func (x Standing) Same(y Standing) bool {
+	return x.Run == y.Run && x.State == y.State && x.Due == y.Due && x.Parent == y.Parent && slices.Equal(x.Needs, y.Needs)
+}
