@@ -155,7 +155,7 @@ func misnamed(ref entry) bool {
 		}
 		id = protocol.RunID(name)
 	}
-	return checkRunID(id) != nil
+	return CheckRunID(id) != nil
 }
 
 // entries reads what appendEntries wrote.

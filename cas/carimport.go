@@ -58,7 +58,7 @@ func Import(ctx context.Context, r io.Reader, into Keeper, o ImportOptions) (in 
 		}
 	}()
 	if o.Run != "" {
-		if err := checkRunID(o.Run); err != nil {
+		if err := CheckRunID(o.Run); err != nil {
 			return in, err
 		}
 	}

@@ -17,7 +17,7 @@ import (
 // protocol.ErrRunLive that names the process. Nothing but another driver hinders it: Driven
 // takes no lock. Nor does the end of ctx: a run that is to be suspended is claimed for that.
 func (s *Store) Claim(_ context.Context, id protocol.RunID) (Claim, error) {
-	if err := checkRunID(id); err != nil {
+	if err := CheckRunID(id); err != nil {
 		return nil, err
 	}
 	path := s.driveLock(id)
@@ -49,7 +49,7 @@ func (s *Store) Claim(_ context.Context, id protocol.RunID) (Claim, error) {
 // lock of Claim and takes none, so that it hinders no driver; nor does it open the database.
 // A run that no process ever drove is not driven.
 func (s *Store) Driven(_ context.Context, id protocol.RunID) (bool, error) {
-	if err := checkRunID(id); err != nil {
+	if err := CheckRunID(id); err != nil {
 		return false, err
 	}
 	f, err := openLock(s.driveLock(id), true)

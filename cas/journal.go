@@ -33,7 +33,7 @@ func (s *Store) Journal(ctx context.Context, run protocol.RunID) (*Journal, erro
 // OpenJournal opens the journal of a run at its head; a run that does not exist yet begins with
 // its first Append.
 func OpenJournal(ctx context.Context, s Backing, run protocol.RunID) (*Journal, error) {
-	if err := checkRunID(run); err != nil {
+	if err := CheckRunID(run); err != nil {
 		return nil, err
 	}
 	h, err := s.Head(ctx, protocol.RunHead(run))
@@ -135,7 +135,7 @@ func (j *Journal) Fork(ctx context.Context, now int64, newRun protocol.RunID, at
 
 // StageFork is the first half of Fork, so that heads can move with it. Commit of the new journal is the second half.
 func (j *Journal) StageFork(now int64, newRun protocol.RunID, at protocol.Entry, drafts []Draft, blocks []Block) (*Journal, *Staged, error) {
-	if err := checkRunID(newRun); err != nil {
+	if err := CheckRunID(newRun); err != nil {
 		return nil, nil, err
 	}
 	f := journalAt(j.s, protocol.RunHead(newRun), "run "+string(newRun), EventRef{at.Seq, at.CID})
@@ -157,8 +157,8 @@ func notInID(r rune) bool {
 	return strings.ContainsRune("/\\:", r) || unicode.IsSpace(r) || !unicode.IsPrint(r)
 }
 
-// checkRunID keeps ids apart from paths, options, references to steps, and the keys of the store.
-func checkRunID(id protocol.RunID) error {
+// CheckRunID keeps ids apart from paths, options, references to steps, and the keys of the store.
+func CheckRunID(id protocol.RunID) error {
 	if s := string(id); s == "" || len(s) > 200 || strings.ContainsFunc(s, notInID) || s[0] == '.' || s[0] == '-' {
 		return fmt.Errorf("%q is no run id: %w", id, protocol.ErrUnknownRun)
 	}

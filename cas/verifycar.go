@@ -100,7 +100,7 @@ func (v *Verifier) rootHeads(roots []protocol.Link, run protocol.RunID) (heads [
 		nd := v.g.nodes[n]
 		if nd != nil && nd.archive != nil { // all it leads to is a root too, but what keeps the files
 			for j, r := range nd.archive.Runs {
-				if id := r.Run; r.Files.Defined() && checkRunID(id) == nil {
+				if id := r.Run; r.Files.Defined() && CheckRunID(id) == nil {
 					if j == 0 && run != "" {
 						id = run
 					}
@@ -144,7 +144,7 @@ func (v *Verifier) archived(roots []protocol.Link) (names map[blockName]protocol
 			}
 			head, ok := nameOf(r.Head)
 			at := v.g.nodes[head]
-			switch err := checkRunID(r.Run); {
+			switch err := CheckRunID(r.Run); {
 			case err != nil:
 				bad("run", "the id of a run", strconv.Quote(string(r.Run)))
 			case !ok || !slices.Contains(roots, r.Head):

@@ -49,7 +49,7 @@ func TestNoSessionStateThroughPgBouncer(t *testing.T) {
 	must(pgstore.Init(t.Context(), dsn, pgstore.Roles{}))(t)
 	l := start(t, 4, open(t, dsn), open(t, dsn))
 	l.await(t, 60)
-	must(l.stores[0].Fence(t.Context(), "root"))(t)
+	must(l.stores[0].Claim(t.Context(), "root"))(t)
 	must(l.stores[0].Changes(t.Context()))(t)
 	l.finish(t, direct)
 	for _, c := range []struct{ what, sql string }{

@@ -122,7 +122,7 @@ func (s *Store) AwaitChange(ctx context.Context, since uint64) (uint64, error) {
 		case <-ctx.Done():
 			err = context.Cause(ctx)
 		case <-s.life.Done():
-			err = errClosed
+			err = context.Cause(s.life)
 		}
 		tick.Stop()
 		if err != nil {

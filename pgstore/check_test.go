@@ -148,11 +148,15 @@ func TestRoles(t *testing.T) {
 	s := open(t, strings.Replace(dsn, "wf@", worker+"@", 1))
 	j := must(s.Journal(ctx, "r1"))(t)
 	events := castest.Append(t, j, 30)
-	j.Under(must(s.Fence(ctx, "r1"))(t))
+	claim := must(s.Claim(ctx, "r1"))(t)
+	j.Under(claim.Fence())
 	castest.Append(t, j, 2)
 	must(j.Fork(ctx, castest.Now, "r2", events[5], draft, nil, nil))(t)
 	d := must(cas.Bury(must(s.Head(ctx, "run/r2"))(t), protocol.Tombstone{At: castest.Now}))(t)
 	if err := s.Commit(ctx, cas.Batch{Deletes: []cas.Deletion{d}}); err != nil {
+		t.Error(err)
+	}
+	if err := claim.Release(ctx); err != nil {
 		t.Error(err)
 	}
 	must(s.Changes(ctx))(t)

@@ -2,7 +2,6 @@ package pgstore
 
 import (
 	"context"
-	"crypto/rand"
 	_ "embed"
 	"errors"
 	"fmt"
@@ -26,7 +25,7 @@ import (
 // Locks in another order would deadlock: two groups, each with a row that the other one waits for.
 const (
 	makeHeads = `insert into wf.heads(name) select n from unnest($1::text[]) n order by n on conflict do nothing`
-	lockHeads = `select name, cid, gone, token from wf.heads where name = any($1::text[]) order by name for no key update`
+	lockHeads = `select name, cid, gone, token, worker from wf.heads where name = any($1::text[]) order by name for no key update`
 	touch     = `update wf.heads set n = n where name = any($1::text[])`
 	storeSome = `insert into wf.blocks(cid, data, used)
 	select distinct on (cid) cid, data, (extract(epoch from statement_timestamp()) / 86400)::int from unnest($1::bytea[], $2::bytea[]) t(cid, data) order by cid
@@ -66,11 +65,16 @@ func (s *Store) writeGroup(group []*request, unclear bool) {
 		if group = slices.DeleteFunc(group, func(r *request) bool { return !r.send() }); len(group) == 0 {
 			return
 		}
+		if s.life.Err() != nil && !errors.Is(context.Cause(s.life), errClosed) { // refused; what waits when it is closed is still written
+			s.fail(group, unclear, context.Cause(s.life))
+			return
+		}
 		maybe, err := s.try(group, unclear)
 		unclear = unclear || maybe
 		refused, isRefusal := errors.AsType[*pgconn.PgError](err)
 		switch {
 		case err == nil:
+			s.outage.note(&s.outage.commits, nil)
 			return
 		case isRefusal && (refused.Code == "40P01" || refused.Code == "40001"):
 			if tries++; tries < 3 {
@@ -90,6 +94,9 @@ func (s *Store) writeGroup(group []*request, unclear bool) {
 			return
 		}
 		s.dropWriter()
+		if pause > pauseFirst { // not for a connection that was cut alone
+			s.outage.note(&s.outage.commits, fmt.Errorf("%s: %w: %w", s.a.shown, protocol.ErrUnreachable, err))
+		}
 		for _, r := range group {
 			r.hold()
 			if !unclear {
@@ -99,7 +106,7 @@ func (s *Store) writeGroup(group []*request, unclear bool) {
 		select {
 		case <-time.After(pause/2 + mathrand.N(pause)):
 		case <-s.life.Done():
-			s.fail(group, unclear, errClosed)
+			s.fail(group, unclear, context.Cause(s.life))
 			return
 		}
 		pause = min(2*pause, pauseMost)
@@ -168,7 +175,7 @@ func (s *Store) try(group []*request, unclear bool) (maybe bool, err error) {
 	}
 	heads := map[string]lockedHead{}
 	for _, r := range out[1] {
-		heads[string(r[0])] = lockedHead{cid: r[1], gone: len(r[2]) == 1 && r[2][0] == 1, token: r[3]}
+		heads[string(r[0])] = lockedHead{cid: r[1], gone: len(r[2]) == 1 && r[2][0] == 1, token: r[3], worker: r[4]}
 	}
 	for i, r := range group {
 		if stored[i] {
@@ -205,16 +212,17 @@ func (s *Store) ahead(r *request) error {
 
 // lockedHead is a head as a group found it.
 type lockedHead struct {
-	cid   []byte
-	gone  bool
-	token []byte
+	cid    []byte
+	gone   bool
+	token  []byte
+	worker []byte
 }
 
 // why says why a batch was refused, by the heads that refused it.
 func (s *Store) why(r *request, heads map[string]lockedHead) error {
 	if r.fence != (cas.Fence{}) {
 		if h := heads[protocol.RunHead(r.fence.Root)]; string(h.token) != string(r.fence.Token[:]) {
-			return fmt.Errorf("commit under the claim of run %s: %w", r.fence.Root, protocol.ErrFenced)
+			return fmt.Errorf("commit under the claim of run %s: %w", r.fence.Root, s.taken(r.fence, h.worker))
 		}
 	}
 	for _, x := range r.rows {
@@ -339,17 +347,4 @@ func (s *Store) params(group []*request, unclear bool) []param {
 		array(oidTexts, oidText, len(values), func(i int) []byte { return orNull(values[i].x.run) }),
 		bytea(s.by),
 	}
-}
-
-// Fence takes the tree of runs under root for this process: batches under an earlier fence of it are refused with
-// protocol.ErrFenced from now on. An error leaves open whether it did.
-func (s *Store) Fence(ctx context.Context, root protocol.RunID) (cas.Fence, error) {
-	f := cas.Fence{Root: root}
-	_, _ = rand.Read(f.Token[:]) // it never fails
-	_, err := s.query(ctx, `insert into wf.heads(name, token) values ($1, $2) on conflict (name) do update set token = excluded.token`,
-		text(protocol.RunHead(root)), bytea(f.Token[:]))
-	if err != nil {
-		return cas.Fence{}, fmt.Errorf("claim run %s: %w", root, err)
-	}
-	return f, nil
 }

@@ -16,7 +16,8 @@ ok as materialized (
 	union all select b from unnest($15::int[]) b),
 u as (
 	update wf.heads h set cid = m.new, seq = m.seq, ts = m.ts, n = h.n + 1, gone = h.gone or m.kind = 1,
-		base = coalesce(m.base, h.base), shared = coalesce(m.shared, h.shared)
+		base = coalesce(m.base, h.base), shared = coalesce(m.shared, h.shared),
+		root = case when m.old is null and m.base is null and m.root <> m.name and starts_with(m.name, 'run/') then m.root else h.root end
 	from m join ok using (b) where h.name = m.name and m.kind < 3
 	returning h.name, m.kind, m.seq, h.n, m.old, m.new, m.events, m.ts, m.note),
 l as (

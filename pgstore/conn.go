@@ -51,6 +51,9 @@ type param struct {
 func text(s string) param  { return param{oidText, []byte(s)} }
 func bytea(b []byte) param { return param{oidBytea, b} }
 func long(n int64) param   { return param{oidInt8, binary.BigEndian.AppendUint64(nil, uint64(n))} }
+func integer(n int32) param {
+	return param{oidInt4, binary.BigEndian.AppendUint32(nil, uint32(n))}
+}
 func readLong(b []byte) int64 {
 	if len(b) != 8 {
 		return 0

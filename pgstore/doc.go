@@ -17,7 +17,9 @@
 //
 // # Fenced
 //
-// A batch under a cas.Fence is written only while no other process has taken the same tree of runs.
+// A batch under a cas.Fence is written only while no other process has taken the same tree of runs. A process that claims runs beats in
+// the database; another one takes its claims over once it has seen no beat of it for a whole lease. What the first one runs outside of
+// the database ends before that: see cas.Claim.
 //
 // # Not promised
 //

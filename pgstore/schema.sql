@@ -7,7 +7,9 @@ create table wf.heads (
 	gone   boolean not null default false, -- the run was deleted
 	base   text collate "C",             -- of a fork: the head whose events it shares
 	shared bigint,                       -- up to this one
-	token  bytea                         -- of the claim on the tree of this run
+	root   text collate "C",             -- of a sub-workflow: the head of the run that its tree is claimed by
+	token  bytea,                        -- of the claim, on the tree of this run or on whatever else the name says
+	worker bytea                         -- that has the claim
 ) with (fillfactor = 70);
 
 create table wf.reflog (
@@ -35,6 +37,17 @@ create table wf.derived (
 	value bytea not null
 );
 alter table wf.derived alter value set storage external;
+
+-- A row for each process that has claims, or had.
+create table wf.workers (
+	id     bytea primary key,
+	beat   bigint not null,              -- grows while the process lives and reaches the database
+	at     timestamptz not null,         -- of the last beat, for people: nothing is decided by a clock that may be set
+	host   text not null,
+	pid    integer not null,
+	writer integer not null,             -- the rules by which it writes
+	lease  integer not null              -- ms without a beat before what it has may be taken over
+) with (fillfactor = 50);
 
 create table wf.changes (
 	x     xid8 not null default pg_current_xact_id(),

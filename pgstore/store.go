@@ -23,6 +23,11 @@ type Options struct {
 	Poll time.Duration
 	// Readers is how many connections read at once; default 4. Another one writes.
 	Readers int
+	// Lease is how long a process that drives runs is not heard of before another may take them over; default 30 s.
+	Lease time.Duration
+	// Outage is told once when the database is lost, with an error that wraps protocol.ErrUnreachable and names it without what is
+	// secret, and with nil once it answers again. What was to be stored waits meanwhile. It must not block; nil is allowed.
+	Outage func(error)
 	// Now is the clock, unix µs, for moves that carry no time; default the system's.
 	Now func() int64
 }
@@ -45,6 +50,8 @@ type Store struct {
 	life    context.Context // until Close
 	end     context.CancelCauseFunc
 	follows follower
+	worker  *worker
+	outage  outage
 }
 
 var (
@@ -68,6 +75,9 @@ func Open(ctx context.Context, dsn string, o Options) (*Store, error) {
 	if o.Poll <= 0 {
 		o.Poll = time.Second
 	}
+	if o.Lease <= 0 {
+		o.Lease = 30 * time.Second
+	}
 	s := &Store{a: a, o: o, by: make([]byte, 8), turns: make(chan struct{}, o.Readers)}
 	s.life, s.end = context.WithCancelCause(context.Background())
 	_, _ = rand.Read(s.by) // it never fails
@@ -77,6 +87,7 @@ func Open(ctx context.Context, dsn string, o Options) (*Store, error) {
 		return nil, err
 	}
 	s.write = c
+	s.worker, s.outage.tell = newWorker(s), o.Outage
 	return s, nil
 }
 
@@ -115,16 +126,10 @@ func (s *Store) known(ctx context.Context, c *conn, writes bool) error {
 		return err
 	case !there:
 		return errNoStore
-	case s.uuid != "" && m.UUID != s.uuid:
-		return protocol.ErrStore.With("name the right one with --store", "the store %s is there now, not %s", m.UUID, s.uuid)
-	}
-	if err := m.usable(); err != nil {
-		return err
-	}
-	if s.uuid == "" {
+	case s.uuid == "":
 		s.uuid = m.UUID // by Open, before others know the store
 	}
-	return nil
+	return s.matches(m)
 }
 
 // Close ends the use of the store. Batches that wait for a database that does not answer fail.
@@ -132,8 +137,9 @@ func (s *Store) Close() error {
 	if !s.queue.close() {
 		return nil
 	}
-	s.end(errClosed)
+	s.end(fmt.Errorf("%s: %w", s.a.shown, errClosed))
 	s.queue.idle.Wait()
+	s.worker.end()
 	if s.write != nil {
 		s.write.close()
 	}
@@ -167,13 +173,13 @@ func (s *Store) each(ctx context.Context, f func(row [][]byte) error, sql string
 func (s *Store) on(ctx context.Context, f func(c *conn) (begun bool, err error)) error {
 	select {
 	case <-s.life.Done():
-		return fmt.Errorf("%s: %w", s.a.shown, errClosed)
+		return context.Cause(s.life)
 	default:
 	}
 	select {
 	case s.turns <- struct{}{}:
 	case <-s.life.Done():
-		return fmt.Errorf("%s: %w", s.a.shown, errClosed)
+		return context.Cause(s.life)
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}

@@ -133,44 +133,6 @@ func nameOf(dsn string) string {
 	return name
 }
 
-// A claim that another process has taken over writes nothing more; its successor does.
-func TestFence(t *testing.T) {
-	dsn, ctx := fresh(t, running(t)), t.Context()
-	s, other := open(t, dsn), open(t, dsn)
-	draft := []cas.Draft{{Data: protocol.ResumedBy{By: "someone"}}}
-	first := must(s.Fence(ctx, "root"))(t)
-	root, child := must(s.Journal(ctx, "root"))(t), must(s.Journal(ctx, "child"))(t)
-	for _, j := range []*cas.Journal{root, child} {
-		j.Under(first) // a tree of runs is claimed by its root
-		must(j.Append(ctx, castest.Now, draft, nil))(t)
-	}
-	second := must(other.Fence(ctx, "root"))(t)
-	if first.Token == second.Token {
-		t.Fatal("two claims have one token")
-	}
-	block := cas.Raw([]byte("after the claim was lost"))
-	for _, j := range []*cas.Journal{root, child} {
-		if _, err := j.Append(ctx, castest.Now, draft, []cas.Block{block}); !errors.Is(err, protocol.ErrFenced) {
-			t.Errorf("under a claim that was taken over: %v", err)
-		}
-	}
-	if err := s.Commit(ctx, cas.Batch{Blocks: []cas.Block{block}, Fence: first}); !errors.Is(err, protocol.ErrFenced) {
-		t.Errorf("a batch that moves nothing: %v", err)
-	}
-	if ok := must(castest.Has(ctx, s, block.Link))(t); ok {
-		t.Error("a block of a fenced batch is stored")
-	}
-	j := must(other.Journal(ctx, "child"))(t)
-	j.Under(second)
-	must(j.Append(ctx, castest.Now, draft, nil))(t)
-	// An answer carries no claim: it is taken beside that of the driver.
-	must(must(s.Journal(ctx, "child"))(t).Append(ctx, castest.Now, draft, nil))(t)
-	// A fence that lost says so even where the head moved as well.
-	if _, err := child.Append(ctx, castest.Now, draft, nil); !errors.Is(err, protocol.ErrFenced) {
-		t.Errorf("late and fenced: %v", err)
-	}
-}
-
 // Blocks of a large batch go ahead of it, and its head moves with the last of them.
 func TestLargeBatches(t *testing.T) {
 	dsn, ctx := fresh(t, running(t)), t.Context()

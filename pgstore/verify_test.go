@@ -104,7 +104,7 @@ func TestVerifyOfAGoodStoreIsClean(t *testing.T) {
 	s := open(t, dsn)
 	clean(t, verified(t, s, cas.VerifyOptions{})) // with nothing in it
 	many(t, s)
-	if _, err := s.Fence(t.Context(), "claimed"); err != nil { // a row without a head
+	if _, err := s.Claim(t.Context(), "claimed"); err != nil { // a row without a head
 		t.Fatal(err)
 	}
 	dir := must(cas.Open(t.Context(), t.TempDir()+"/store", cas.Options{}))(t)

@@ -10,7 +10,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"testing"
 
@@ -32,6 +31,10 @@ type Store interface {
 	Reach(ctx context.Context, run protocol.RunID, seq protocol.Seq) (int64, error)
 	Hold(ctx context.Context) (release func(), err error)
 	MayGoOn(ctx context.Context) error
+	Claim(ctx context.Context, run protocol.RunID) (cas.Claim, error)
+	Driven(ctx context.Context, run protocol.RunID) (bool, error)
+	Undriven(ctx context.Context, run protocol.RunID) error
+	DropLock(ctx context.Context, run protocol.RunID) error
 	Close() error
 }
 
@@ -67,6 +70,9 @@ func Exercise[S Store](t *testing.T, open Opener[S], moves func(t *testing.T, s 
 		{"a prefix of names lists what begins with it", prefixes},
 		{"many goroutines append and none loses an event", concurrent},
 		{"a follower hears of every commit", follow},
+		{"a run has one driver", oneDriver},
+		{"what is written under a claim needs it", underClaim},
+		{"a run that was deleted leaves no claim", claimOfDeleted},
 		{"a fence that the store did not give is refused", strangeFence},
 		{"all of it is there after opening again", func(t *testing.T, open func() Store) { reopen(t, open, count) }},
 	} {
@@ -90,15 +96,6 @@ func ExerciseDir(t *testing.T, open Opener[*cas.Store]) {
 	Exercise(t, open, func(t *testing.T, s *cas.Store) int64 {
 		t.Helper()
 		return must(cas.Verify(t.Context(), s, cas.VerifyOptions{}))(t).Checked.Moves
-	})
-	t.Run("a run has one driver", func(t *testing.T) {
-		s := open(t, t.TempDir()+"/store")
-		t.Cleanup(func() {
-			if err := s.Close(); err != nil {
-				t.Errorf("close: %v", err)
-			}
-		})
-		oneDriver(t, s)
 	})
 }
 
@@ -315,46 +312,6 @@ func follow(t *testing.T, open func() Store) {
 		}
 		if last < n {
 			since = must(reader.AwaitChange(ctx, since))(t)
-		}
-	}
-}
-
-func oneDriver(t *testing.T, s *cas.Store) {
-	ctx := t.Context()
-	driven := func(run protocol.RunID, want bool) {
-		t.Helper()
-		if got := must(s.Driven(ctx, run))(t); got != want {
-			t.Errorf("run %s is driven: %t, want %t", run, got, want)
-		}
-		if err := s.Undriven(ctx, run); errors.Is(err, protocol.ErrRunLive) != want || err != nil && !want {
-			t.Errorf("Undriven of run %s: %v, want an error: %t", run, err, want)
-		}
-	}
-	driven("r1", false)
-	claim := must(s.Claim(ctx, "r1"))(t)
-	driven("r1", true)
-	driven("r2", false)
-	if _, err := s.Claim(ctx, "r1"); !errors.Is(err, protocol.ErrRunLive) || !strings.Contains(err.Error(), "process ") {
-		t.Errorf("a second driver: %v", err)
-	}
-	if err := must(s.Claim(ctx, "r2"))(t).Release(ctx); err != nil {
-		t.Error(err)
-	}
-	driven("r1", true)
-	if err := claim.Release(ctx); err != nil {
-		t.Fatal(err)
-	}
-	driven("r1", false)
-	driven("r2", false)
-	if err := must(s.Claim(ctx, "r1"))(t).Release(ctx); err != nil {
-		t.Error(err)
-	}
-	for _, bad := range []protocol.RunID{"", "../x", "a/b", ".hidden", "-x", "a:b", "a b", "a\x1b[2J"} {
-		if _, err := s.Claim(ctx, bad); err == nil {
-			t.Errorf("run id %q was taken", bad)
-		}
-		if _, err := s.Driven(ctx, bad); err == nil {
-			t.Errorf("run id %q was looked for", bad)
 		}
 	}
 }
