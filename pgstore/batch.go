@@ -18,7 +18,8 @@ const (
 	buries        // from old to none, for good
 	drops         // to none, from wherever
 	shares        // nothing: it must be there, as a fork reads its events
-	guards        // nothing: it has the token of the claim
+	guards        // nothing: it has the token of the claim, or is locked for what is noted of its run
+	stands        // nothing: it must be where the standing of its run follows from
 )
 
 // row is what a batch asks of a head.
@@ -37,11 +38,15 @@ type row struct {
 // writes reports whether a row changes its head.
 func (x row) writes() bool { return x.kind < shares }
 
+// alone reports whether a group has a row at most once for its head.
+func (x row) alone() bool { return x.writes() || x.kind == stands }
+
 // request is a batch, made ready by its caller.
 type request struct {
 	blocks  []block
 	rows    []row
 	derived []value
+	runs    []cas.Standing
 	fence   cas.Fence
 	names   []string // of all rows, and of the root of the fence
 	size    int      // bytes of blocks
@@ -138,6 +143,7 @@ func (s *Store) requestOf(b cas.Batch, blocks []block) (*request, error) {
 	if r.fence != (cas.Fence{}) {
 		r.rows = append(r.rows, row{kind: guards, name: protocol.RunHead(r.fence.Root)})
 	}
+	r.stand(b.Runs)
 	for _, x := range r.rows {
 		r.names = append(r.names, x.name)
 	}
@@ -162,6 +168,9 @@ func (r *request) check() error {
 			return fmt.Errorf("commit to %s: to nowhere: %w", x.name, protocol.ErrUsage)
 		}
 		moved[x.name] = moved[x.name] || x.writes()
+	}
+	if err := r.checkRuns(); err != nil {
+		return err
 	}
 	for i, v := range r.derived {
 		if !storable(v.key) {

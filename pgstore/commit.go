@@ -177,12 +177,17 @@ func (s *Store) try(group []*request, unclear bool) (maybe bool, err error) {
 	for _, r := range out[1] {
 		heads[string(r[0])] = lockedHead{cid: r[1], gone: len(r[2]) == 1 && r[2][0] == 1, token: r[3], worker: r[4]}
 	}
+	due := false
 	for i, r := range group {
 		if stored[i] {
+			due = due || r.makesDue()
 			r.done <- nil
 		} else {
 			r.done <- s.why(r, heads)
 		}
+	}
+	if due {
+		s.hint()
 	}
 	return false, nil
 }
@@ -312,7 +317,7 @@ func (s *Store) params(group []*request, unclear bool) []param {
 		return array(oidTexts, oidText, n, func(i int) []byte { return at(rows[i].x) })
 	}
 	fence := func(i int) cas.Fence { return group[rows[i].b].fence }
-	return []param{
+	return append([]param{
 		ints(n, func(i int) int32 { return rows[i].b }),
 		ints(n, func(i int) int32 { return rows[i].x.kind }),
 		textOf(func(x row) []byte { return append([]byte{}, x.name...) }),
@@ -346,5 +351,5 @@ func (s *Store) params(group []*request, unclear bool) []param {
 		array(oidBytes, oidBytea, len(values), func(i int) []byte { return values[i].x.data }),
 		array(oidTexts, oidText, len(values), func(i int) []byte { return orNull(values[i].x.run) }),
 		bytea(s.by),
-	}
+	}, standings(group)...)
 }

@@ -11,6 +11,7 @@ ok as materialized (
 		case m.kind when 0 then h.cid is not distinct from m.old and not h.gone
 			when 1 then h.cid = m.old
 			when 3 then h.cid is not null
+			when 5 then h.cid is not distinct from m.old and not h.gone
 			else true end
 		and (m.token is null or r.token is not distinct from m.token))
 	union all select b from unnest($15::int[]) b),
@@ -39,6 +40,23 @@ dw as (
 	on conflict (key) do update set value = excluded.value),
 dd as (
 	delete from wf.derived x using d where x.key = d.key and d.value is null),
+s as (
+	select t.run, max(t.state) as state, bool_or(t.state = '') as woken, max(t.parent) as parent, string_to_array(max(t.needs), ',') as needs,
+		case when bool_or(t.state = '') then min(clock.now) else max(case t.due when 1 then clock.now when 2 then clock.now + 2000000 else t.due end) end as due
+	from unnest($24::int[], $25::text[], $26::text[], $27::bigint[], $28::text[], $29::text[]) t(b, run, state, due, parent, needs) join ok using (b),
+		(select (extract(epoch from statement_timestamp()) * 1000000)::bigint as now) clock
+	group by t.run),
+sw as (
+	insert into wf.runs as r (run, state, due, woken, parent, needs)
+	select run, state, due, woken, parent, needs from s order by run
+	on conflict (run) do update set woken = r.woken or excluded.woken,
+		state = coalesce(nullif(excluded.state, ''), r.state),
+		due = case when coalesce(nullif(excluded.state, ''), r.state) in ('done', 'failed', 'cancelled') then null
+			when r.woken and not excluded.woken then r.due else excluded.due end,
+		parent = case excluded.state when '' then r.parent else excluded.parent end,
+		needs = case excluded.state when '' then r.needs else excluded.needs end),
+sd as (
+	delete from wf.runs r using u where u.kind = 1 and r.run = substr(u.name, 5)),
 c as (
 	insert into wf.changes(by, names) select $23, array_agg(name order by name) from u having count(*) > 0)
 select b::bigint, false from ok union all select b::bigint, true from was

@@ -56,14 +56,14 @@ func (q *queue) take() (group []*request) {
 			left = append(left, q.waiting[i:]...)
 			break
 		}
-		if slices.ContainsFunc(r.rows, func(x row) bool { return moved[x.name] || x.writes() && used[x.name] }) {
+		if slices.ContainsFunc(r.rows, func(x row) bool { return moved[x.name] || x.alone() && used[x.name] }) {
 			left = append(left, r)
 		} else {
 			group, size = append(group, r), size+r.size
 		}
 		for _, x := range r.rows {
 			used[x.name] = true
-			moved[x.name] = moved[x.name] || x.writes()
+			moved[x.name] = moved[x.name] || x.alone()
 		}
 	}
 	q.waiting = left

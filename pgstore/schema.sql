@@ -49,6 +49,17 @@ create table wf.workers (
 	lease  integer not null              -- ms without a beat before what it has may be taken over
 ) with (fillfactor = 50);
 
+create table wf.runs (
+	run    text collate "C" primary key,
+	state  text not null,                -- its status; '' where that is not known
+	due    bigint,                       -- when it is to be driven, unix µs by the clock of the server; NULL: not before it moves
+	woken  boolean not null default false, -- what is no event of it is news for it: due stays until it is given out
+	parent text collate "C",             -- of a sub-workflow: the run that it is driven with
+	needs  text[] not null,              -- what a worker must have to drive it
+	worker bytea                         -- that has claimed it
+) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000);
+create index runs_due on wf.runs (due) where worker is null and due is not null;
+
 create table wf.changes (
 	x     xid8 not null default pg_current_xact_id(),
 	by    bytea not null,                -- the process that wrote

@@ -52,6 +52,7 @@ type Store struct {
 	follows follower
 	worker  *worker
 	outage  outage
+	due     chan struct{} // holds a hint that runs are due
 }
 
 var (
@@ -78,7 +79,7 @@ func Open(ctx context.Context, dsn string, o Options) (*Store, error) {
 	if o.Lease <= 0 {
 		o.Lease = 30 * time.Second
 	}
-	s := &Store{a: a, o: o, by: make([]byte, 8), turns: make(chan struct{}, o.Readers)}
+	s := &Store{a: a, o: o, by: make([]byte, 8), turns: make(chan struct{}, o.Readers), due: make(chan struct{}, 1)}
 	s.life, s.end = context.WithCancelCause(context.Background())
 	_, _ = rand.Read(s.by) // it never fails
 	s.follows.ch, s.follows.turn = make(chan struct{}), make(chan struct{}, 1)

@@ -1,0 +1,155 @@
+package pgstore
+
+import (
+	"context"
+	"fmt"
+	mathrand "math/rand/v2"
+	"strings"
+	"time"
+
+	"wf/cas"
+	"wf/protocol"
+)
+
+// wf.runs says where each run is, by what comes with its events: see cas.Standing. Which runs are due is one look at an index
+// of those that no worker has, and costs the same beside any number of runs that wait.
+
+// mostNeeds bounds what one run can need, in bytes.
+const mostNeeds = 1 << 10
+
+// stand has a batch note where runs are. Each row of wf.runs is written under the lock of the head of its run.
+func (r *request) stand(runs []cas.Standing) {
+	r.runs = runs
+	moved := map[string]bool{}
+	for _, x := range r.rows {
+		moved[x.name] = moved[x.name] || x.kind == moves
+	}
+	for _, x := range runs {
+		switch name := protocol.RunHead(x.Run); {
+		case x.State == "":
+			r.rows = append(r.rows, row{kind: guards, name: name})
+		case !moved[name]:
+			r.rows = append(r.rows, row{kind: stands, name: name, old: linkBytes(x.At)})
+		}
+	}
+}
+
+func (r *request) checkRuns() error {
+	seen := map[string]bool{}
+	for _, x := range r.runs {
+		key := fmt.Sprint(x.Run, " ", x.State == "")
+		needs := strings.Join(x.Needs, ",")
+		switch {
+		case seen[key]:
+			return fmt.Errorf("where run %s is: the batch says it twice: %w", x.Run, protocol.ErrUsage)
+		case !storable(string(x.Run)) || !storable(string(x.Parent)) || !storable(string(x.State)) || !storable(needs):
+			return fmt.Errorf("where run %q is: not all of it is text: %w", x.Run, protocol.ErrUsage)
+		case len(needs) > mostNeeds || strings.Count(needs, ",") > max(0, len(x.Needs)-1):
+			return fmt.Errorf("what run %s needs: %q: at most %d bytes, without commas: %w", x.Run, x.Needs, mostNeeds, protocol.ErrUsage)
+		}
+		seen[key] = true
+	}
+	return nil
+}
+
+// standings are the last parameters of commit.sql.
+func standings(group []*request) []param {
+	var at []int32
+	var all []cas.Standing
+	for i, r := range group {
+		for _, x := range r.runs {
+			at, all = append(at, int32(i)), append(all, x)
+		}
+	}
+	texts := func(of func(cas.Standing) string, null bool) param {
+		return array(oidTexts, oidText, len(all), func(i int) []byte {
+			if s := of(all[i]); s != "" || !null {
+				return append([]byte{}, s...)
+			}
+			return nil
+		})
+	}
+	return []param{
+		ints(len(at), func(i int) int32 { return at[i] }),
+		texts(func(x cas.Standing) string { return string(x.Run) }, false),
+		texts(func(x cas.Standing) string { return string(x.State) }, false),
+		longs(len(all), func(i int) (int64, bool) { return all[i].Due, all[i].Due == 0 }),
+		texts(func(x cas.Standing) string { return string(x.Parent) }, true),
+		texts(func(x cas.Standing) string { return strings.Join(x.Needs, ",") }, false),
+	}
+}
+
+// takeDue gives out runs, each for a moment: the process claims it then, or it is given out again. It is not worth a wait for
+// the disk. Rows that others look at are passed over, so that it waits for none.
+const takeDue = `with clock as materialized (select (extract(epoch from statement_timestamp()) * 1000000)::bigint as now, set_config('synchronous_commit', 'off', true)),
+d as materialized (
+	select run from wf.runs where worker is null and due is not null and due <= (extract(epoch from statement_timestamp()) * 1000000)::bigint and needs <@ $1
+	order by due limit $2 for no key update skip locked)
+update wf.runs r set due = clock.now + $3, woken = false from d, clock where r.run = d.run returning r.run`
+
+// handover is how long a run that was given out is given to no other process, before it is claimed.
+const handover = 5 * time.Second
+
+// mostDue is how many runs are given out at once at most.
+const mostDue = 32
+
+// Due gives out runs that are due; see engine.Queue.
+func (s *Store) Due(ctx context.Context, have []string, limit int) ([]protocol.RunID, error) {
+	got, err := s.query(ctx, takeDue, texts(have), long(int64(min(limit, mostDue))), long(handover.Microseconds()))
+	if err != nil {
+		return nil, fmt.Errorf("runs that are due: %w", err)
+	}
+	out := make([]protocol.RunID, len(got))
+	for i, r := range got {
+		out[i] = protocol.RunID(r[0])
+	}
+	return out, nil
+}
+
+// putOff has a run that is due be due later.
+const putOff = `update wf.runs set due = (extract(epoch from statement_timestamp()) * 1000000)::bigint + $2
+	where run = $1 and due is not null and due < (extract(epoch from statement_timestamp()) * 1000000)::bigint + $2`
+
+// PutOff has a run that cannot be driven here be due later; see engine.Queue.
+func (s *Store) PutOff(ctx context.Context, run protocol.RunID, seconds int) error {
+	if _, err := s.query(ctx, putOff, text(string(run)), long(int64(seconds)*1_000_000)); err != nil {
+		return fmt.Errorf("put off run %s: %w", run, err)
+	}
+	return nil
+}
+
+// makesDue reports whether a batch makes a run due at once that no process has claimed, or that is to be driven once more.
+func (r *request) makesDue() bool {
+	if r.fence != (cas.Fence{}) {
+		return false
+	}
+	for _, x := range r.runs {
+		if x.State == "" || x.Due == cas.DueNow {
+			return true
+		}
+	}
+	return false
+}
+
+// hint has AwaitDue return, now or when it is called next.
+func (s *Store) hint() {
+	select {
+	case s.due <- struct{}{}:
+	default: // it will already
+	}
+}
+
+// AwaitDue returns when runs may be due; see engine.Queue.
+func (s *Store) AwaitDue(ctx context.Context) error {
+	tick := time.NewTimer(s.o.Poll - s.o.Poll/8 + mathrand.N(s.o.Poll/4+1)) // processes that began together look at other times
+	defer tick.Stop()
+	select {
+	case <-s.due:
+	case <-tick.C:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-s.life.Done():
+		return errClosed
+	}
+	return nil
+}

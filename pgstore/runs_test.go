@@ -1,0 +1,177 @@
+package pgstore_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"wf/cas"
+	"wf/cas/castest"
+	"wf/pgstore"
+	"wf/protocol"
+)
+
+// begin writes the first event of a run together with where it is.
+func begin(t testing.TB, s *pgstore.Store, x cas.Standing) *cas.Journal {
+	t.Helper()
+	j := must(s.Journal(t.Context(), x.Run))(t)
+	move(t, j, x)
+	return j
+}
+
+// move writes one more event.
+func move(t testing.TB, j *cas.Journal, x cas.Standing) {
+	t.Helper()
+	st := must(j.Stage(castest.Now, []cas.Draft{{Data: protocol.ResumedBy{By: "someone"}}}, nil))(t)
+	st.Stands(x)
+	must(j.Commit(t.Context(), st))(t)
+}
+
+// row is what is noted of a run: state, due (never, now, or later), woken, parent, needs.
+func row(t testing.TB, dsn string, run protocol.RunID) string {
+	t.Helper()
+	out := must(server.Ask(t.Context(), dsn, fmt.Sprintf(`select concat_ws(' ', state, case when due is null then 'never' when due <= extract(epoch from now())*1e6 then 'now' else 'later' end,
+		case when woken then 'woken' end, parent, needs) from wf.runs where run = '%s'`, run)))(t)
+	return strings.Join(out, "|")
+}
+
+func due(t testing.TB, s *pgstore.Store, have ...string) []protocol.RunID {
+	t.Helper()
+	out := must(s.Due(t.Context(), have, 32))(t)
+	slices.Sort(out)
+	return out
+}
+
+func TestWhereRunsAre(t *testing.T) {
+	dsn, ctx := fresh(t, running(t)), t.Context()
+	s := open(t, dsn)
+	is := func(run protocol.RunID, want string) {
+		t.Helper()
+		if got := row(t, dsn, run); got != want {
+			t.Errorf("run %s is %q, want %q", run, got, want)
+		}
+	}
+	j := begin(t, s, cas.Standing{Run: "a", State: protocol.Running, Due: cas.DueSoon})
+	is("a", "running later {}")
+	move(t, j, cas.Standing{Run: "a", State: protocol.Running, Due: cas.DueNow, Needs: []string{"place:m", "gpu"}})
+	is("a", "running now {place:m,gpu}")
+	move(t, j, cas.Standing{Run: "a", State: protocol.Waiting, Needs: []string{"gpu"}})
+	is("a", "waiting never {gpu}")
+	move(t, j, cas.Standing{Run: "a", State: protocol.Waiting, Due: 4e15})
+	is("a", "waiting later {}")
+	begin(t, s, cas.Standing{Run: "child", State: protocol.Running, Parent: "a"})
+	is("child", "running never a {}")
+
+	// News that is no event of the run stays news until the run is given out, whatever its driver writes meanwhile.
+	if err := s.Commit(ctx, cas.Batch{Runs: []cas.Standing{cas.Wake("a")}}); err != nil {
+		t.Fatal(err)
+	}
+	is("a", "waiting now woken {}")
+	move(t, j, cas.Standing{Run: "a", State: protocol.Waiting})
+	is("a", "waiting now woken {}")
+	if got := due(t, s); !slices.Equal(got, []protocol.RunID{"a"}) {
+		t.Errorf("due: %v", got)
+	}
+	is("a", "waiting later {}")
+
+	// Where the batch does not move the run it says what that follows from, and is refused once the run has gone on.
+	seen, _ := j.Head()
+	still := cas.Standing{Run: "a", State: protocol.Waiting, At: seen}
+	if err := s.Commit(ctx, cas.Batch{Runs: []cas.Standing{still}}); err != nil {
+		t.Fatal(err)
+	}
+	is("a", "waiting never {}")
+	move(t, j, cas.Standing{Run: "a", State: protocol.Running, Due: cas.DueNow})
+	if err := s.Commit(ctx, cas.Batch{Runs: []cas.Standing{still}}); !errors.Is(err, protocol.ErrHeadMoved) {
+		t.Errorf("what follows from an older event: %v", err)
+	}
+	is("a", "running now {}")
+
+	// A batch that is refused says nothing.
+	late := must(s.Journal(ctx, "a"))(t)
+	st := must(late.Stage(castest.Now, []cas.Draft{{Data: protocol.ResumedBy{By: "late"}}}, nil))(t)
+	st.Stands(cas.Standing{Run: "a", State: protocol.Suspended})
+	move(t, j, cas.Standing{Run: "a", State: protocol.Done})
+	if _, err := late.Commit(ctx, st); !errors.Is(err, protocol.ErrHeadMoved) {
+		t.Errorf("late: %v", err)
+	}
+	is("a", "done never {}")
+	if err := s.Commit(ctx, cas.Batch{Runs: []cas.Standing{cas.Wake("a")}}); err != nil { // there is nothing left to drive
+		t.Fatal(err)
+	}
+	is("a", "done never woken {}")
+
+	// What is known of a run goes with it.
+	h := must(s.Head(ctx, protocol.RunHead("a")))(t)
+	d := must(cas.Bury(h, protocol.Tombstone{By: "someone"}))(t)
+	if err := s.Commit(ctx, cas.Batch{Deletes: []cas.Deletion{d}}); err != nil {
+		t.Fatal(err)
+	}
+	is("a", "")
+	for _, bad := range []cas.Standing{{Run: "b\x00", State: protocol.Running}, {Run: "b", State: protocol.Running, Needs: []string{"a,b"}},
+		{Run: "b", State: protocol.Running, Needs: []string{strings.Repeat("x", 2000)}}} {
+		if err := s.Commit(ctx, cas.Batch{Runs: []cas.Standing{bad}}); !errors.Is(err, protocol.ErrUsage) {
+			t.Errorf("%+v: %v", bad, err)
+		}
+	}
+}
+
+func TestDueRunsAreThoseThatCanBeDrivenHere(t *testing.T) {
+	dsn := fresh(t, running(t))
+	s := open(t, dsn)
+	for run, needs := range map[protocol.RunID][]string{"any": nil, "here": {"place:here"}, "there": {"place:there"}, "gpu": {"gpu", "place:here"}} {
+		begin(t, s, cas.Standing{Run: run, State: protocol.Running, Due: cas.DueNow, Needs: needs})
+	}
+	begin(t, s, cas.Standing{Run: "later", State: protocol.Waiting, Due: 4e15})
+	if got := due(t, s, "place:here", "docker"); !slices.Equal(got, []protocol.RunID{"any", "here"}) {
+		t.Errorf("without a GPU: %v", got)
+	}
+	if got := due(t, s, "gpu", "place:here", "place:there"); !slices.Equal(got, []protocol.RunID{"gpu", "there"}) {
+		t.Errorf("what was given out is given out again, or not what is left: %v", got)
+	}
+	if got := due(t, s, "gpu", "place:here", "place:there"); len(got) > 0 {
+		t.Errorf("nothing is left: %v", got)
+	}
+}
+
+// Many that look at once are given other runs, all of them, and nobody waits.
+func TestEachDueRunIsGivenOutOnce(t *testing.T) {
+	dsn := fresh(t, running(t))
+	const lookers, runs = 4, 200
+	s := open(t, dsn)
+	for i := range runs {
+		begin(t, s, cas.Standing{Run: protocol.RunID(fmt.Sprint("r", i)), State: protocol.Running, Due: cas.DueNow})
+	}
+	var mu sync.Mutex
+	given := map[protocol.RunID]int{}
+	var all sync.WaitGroup
+	for range lookers {
+		other := open(t, dsn)
+		all.Go(func() {
+			for {
+				got, err := other.Due(t.Context(), nil, 7)
+				if err != nil {
+					t.Error(err)
+				}
+				mu.Lock()
+				for _, run := range got {
+					given[run]++
+				}
+				over := len(given) == runs
+				mu.Unlock()
+				if over || err != nil {
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+	for run, n := range given {
+		if n != 1 {
+			t.Errorf("run %s was given out %d times", run, n)
+		}
+	}
+}
