@@ -33,7 +33,8 @@ type Supervisor struct {
 	// seen is told of a run that was read for another reason: where it stands. nil is for none.
 	seen func(protocol.RunID, *rules.State)
 
-	alone bool // drives what it is given, and looks for nothing else
+	alone bool     // drives what it is given, and looks for nothing else
+	has   []string // what runs may need that this machine has, beside its files; see engine.Queue
 
 	ctx  context.Context
 	stop context.CancelCauseFunc
@@ -67,6 +68,10 @@ type managed struct {
 func (k *Supervisor) Start() {
 	k.ctx, k.stop = context.WithCancelCause(context.Background())
 	k.runs, k.unmanaged, k.foreign = map[protocol.RunID]*managed{}, map[protocol.RunID]unmanaged{}, map[protocol.RunID]bool{}
+	if q := k.queue(); q != nil {
+		k.work.Go(func() { k.serve(q) })
+		return
+	}
 	k.work.Go(k.follow)
 }
 
@@ -272,6 +277,7 @@ func (k *Supervisor) drive(ctx context.Context, run protocol.RunID, r *managed, 
 		default:
 			k.log.Error("the run cannot be driven", "run", run, "why", describe(err))
 		}
+		k.putOff(run, err)
 		k.awaitRequests()
 		k.see(run, st)
 		next, more := k.settle(run, r, st, err)
@@ -296,19 +302,24 @@ func (k *Supervisor) settle(run protocol.RunID, r *managed, st *rules.State, fai
 	r.signal()
 	again := r.again
 	r.again = nil
-	if failed != nil || st.Status() != protocol.Waiting || k.ctx.Err() != nil {
+	queued := k.queue() != nil
+	if failed != nil || st.Status() != protocol.Waiting || k.ctx.Err() != nil || queued && again == nil {
 		delete(k.runs, run)
+		if queued {
+			return next, false // the store knows when it is due
+		}
 		if errors.Is(failed, protocol.ErrRunLive) || errors.Is(failed, protocol.ErrRestoreOpen) { // another process may leave it waiting, or end that
 			k.unmanaged[run] = unmanaged{since: time.Now()}
 		}
 		return next, false
 	}
+	if again != nil {
+		return *again, true
+	}
 	head, seq, err := k.s.Tip(k.ctx, run)
 	switch {
 	case err != nil:
 		k.log.Error("the run cannot be read; wf verify tells more", "run", run, "why", err)
-	case again != nil:
-		return *again, true
 	case seq != st.Seq:
 		return engine.DriveOptions{By: "wf serve"}, true
 	}
