@@ -23,7 +23,7 @@ import (
 // back to an older copy of itself agrees with itself in everything; only what was noted
 // elsewhere shows it.
 type PinnedHeads struct {
-	Store string          `json:"store"` // absolute path
+	Store string          `json:"store"` // absolute path, or the name of one that is not in a directory
 	Heads map[string]Seen `json:"heads"` // by name: of what this user has begun, driven or adopted
 	// Found are heads of runs as a verification found them sound. They show a store that was put
 	// back, and give no leave to drive anything.
@@ -80,11 +80,25 @@ func pinnedFile(stateDir, store string) string {
 	return filepath.Join(stateDir, "heads", hex.EncodeToString(sum[:8])+".json")
 }
 
+// database begins the names of stores that are not in a directory.
+const database = "postgres:"
+
+// inDatabase reports whether the name of a store, its Dir, is that of one in a database.
+func inDatabase(store string) bool { return strings.HasPrefix(store, database) }
+
+// storeName is the name under which a store is noted: its path without links, or that of one that has none.
+func storeName(dir string) string {
+	if inDatabase(dir) {
+		return dir
+	}
+	return files.Real(dir)
+}
+
 // LoadPinnedHeads reads what was seen in the store in dir. They are empty where nothing was seen yet.
 // A file that does not read is an error wrapping protocol.ErrCorrupt: to ignore it would hide
 // what it is there to show.
 func LoadPinnedHeads(stateDir, dir string) (PinnedHeads, error) {
-	store := files.Real(dir)
+	store := storeName(dir)
 	w := PinnedHeads{Store: store, Heads: map[string]Seen{}, Found: map[string]Seen{}, Begun: map[string][]Seen{}}
 	path := pinnedFile(stateDir, store)
 	begun, err := readBegun(path) // first: a process that takes them into the file removes them afterwards
@@ -231,7 +245,7 @@ func changePinned(ctx context.Context, stateDir, dir string, change func(*Pinned
 		return context.Cause(ctx)
 	}
 	mine := &pinChange{apply: change, begun: begun}
-	store := files.Real(dir)
+	store := storeName(dir)
 	path := pinnedFile(stateDir, store)
 	found, _ := changeQueues.LoadOrStore(path, &changeQueue{})
 	q := found.(*changeQueue)

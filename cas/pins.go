@@ -10,14 +10,13 @@ import (
 	"slices"
 	"sync"
 
-	"wf/files"
 	"wf/protocol"
 )
 
 // Pins tell the runs of a store that are the user's own from those that came from elsewhere: by an
 // archive, a clone, a copy that was put back. A run is the user's own where its newest event
 // descends from the head that was noted of it outside of the store; nothing inside the store
-// decides. Its methods are safe for concurrent use.
+// decides. In a database all runs are, but for those that were put back: who may write it is one user. Its methods are safe for concurrent use.
 type Pins struct {
 	s     Pinned
 	state string // "": nothing can be noted, and only what this process began is known
@@ -101,6 +100,9 @@ func (p *Pins) Own(ctx context.Context, run protocol.RunID) error {
 		return err
 	}
 	if len(from) == 0 {
+		if inDatabase(p.s.Dir()) {
+			return p.shared(run, h)
+		}
 		if p.state == "" {
 			return fmt.Errorf("run %s may be from elsewhere: %w", run, errNoState)
 		}
@@ -126,6 +128,19 @@ func (p *Pins) Own(ctx context.Context, run protocol.RunID) error {
 	}
 	if !found {
 		return p.older(run, h, last)
+	}
+	p.know(h)
+	return nil
+}
+
+// shared is Own for a run of a database that was neither begun nor driven here: those who may write a database are one user, whose workers
+// on other machines begin runs too. One that a verification saw further was put back.
+func (p *Pins) shared(run protocol.RunID, h Head) error {
+	p.mu.Lock()
+	found := p.seen.Found[h.Name]
+	p.mu.Unlock()
+	if found.Seq > h.Seq {
+		return p.older(run, h, found)
 	}
 	p.know(h)
 	return nil
@@ -193,7 +208,7 @@ func (p *Pins) load() error {
 
 // stamp looks at the files.
 func (p *Pins) stamp() (at stamp, err error) {
-	path := pinnedFile(p.state, files.Real(p.s.Dir()))
+	path := pinnedFile(p.state, storeName(p.s.Dir()))
 	for i, path := range []string{path, begunFile(path)} {
 		info, err := os.Stat(path)
 		if err == nil {
@@ -264,8 +279,12 @@ func (p *Pins) Adopt(ctx context.Context, heads []Head) error {
 	return nil
 }
 
-// Disown takes runs for foreign from now on: other programs wrote what comes next in them.
+// Disown takes runs for foreign from now on: other programs wrote what comes next in them. In a database an error wraps
+// protocol.ErrUsage: other machines would drive them all the same.
 func (p *Pins) Disown(ctx context.Context, runs []protocol.RunID) error {
+	if inDatabase(p.s.Dir()) && len(runs) > 0 {
+		return protocol.ErrUsage.With("bring them into a store in a directory", "runs from elsewhere cannot be told from others in %s", p.s.Dir())
+	}
 	p.mu.Lock()
 	for _, run := range runs {
 		delete(p.last, protocol.RunHead(run))
