@@ -6,6 +6,15 @@ import (
 	"wf/protocol"
 )
 
+// The lengths of the ids of runs, of 5 bits a character.
+const (
+	IDLength = 10 // in a directory
+	LongID   = 16 // in a store that several machines share
+)
+
+// IDLength is how many characters the ids of new runs have.
+func (s *Store) IDLength() int { return IDLength }
+
 // A Standing says where a run is behind a batch, for stores in which several processes look for runs to drive: so they
 // find those that are due without a look at any journal. It follows from the events of the run, and is written with them.
 // A directory, whose daemon reads the journals, ignores it.

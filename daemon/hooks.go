@@ -93,7 +93,7 @@ func (d *Daemon) take(ctx context.Context, h *hook.Hook, file string, e hook.Eve
 	}
 	request := e.Request(h)
 	if taken, err := d.taken(ctx, request); taken != nil || err != nil {
-		return hook.Taken{Run: engine.RequestRun(request)}, err
+		return hook.Taken{Run: d.Service.Engine.RequestRun(request)}, err
 	}
 	unfit := func(err error) error { return fmt.Errorf("%w: %s", hook.ErrUnfit, f.Hide(err.Error())) }
 	body, err := bodyOf(e, h.Kind)
@@ -121,7 +121,7 @@ func (d *Daemon) take(ctx context.Context, h *hook.Hook, file string, e hook.Eve
 // taken is what a request began before, nil where there is nothing. The ids of runs are short: one that
 // another request has is an error, and no run of this one.
 func (d *Daemon) taken(ctx context.Context, request string) (*protocol.RunStarted, error) {
-	run := engine.RequestRun(request)
+	run := d.Service.Engine.RequestRun(request)
 	head, err := d.Service.Store.Head(ctx, protocol.RunHead(run))
 	if err != nil || !head.Link.Defined() {
 		return nil, err

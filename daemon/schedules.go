@@ -60,7 +60,7 @@ func (d *Daemon) launch(ctx context.Context, f compose.Found, inputs map[string]
 	}
 	run, fresh, err := d.Service.Launch(ctx, f.Definition, inputs, x)
 	if errors.Is(err, protocol.ErrRunDeleted) {
-		return engine.RequestRun(x.RequestID), false, nil
+		return d.Service.Engine.RequestRun(x.RequestID), false, nil
 	}
 	return run, fresh, err
 }

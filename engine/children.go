@@ -74,7 +74,7 @@ func (e *Engine) childNamed(ctx context.Context, run protocol.RunID, d protocol.
 			return "", err
 		}
 		if role, ok := o.Program.Workflow.RoleNamed(d.Role); ok && role.Action == protocol.ActWorkflow {
-			return childRun(rules.StepKey(run, &d)), nil
+			return childRun(run, rules.StepKey(run, &d)), nil
 		}
 	case protocol.Usage:
 		if d.Child != nil {

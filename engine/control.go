@@ -81,7 +81,7 @@ func (e *Engine) mayAnswer(ctx context.Context, run protocol.RunID, s *rules.Sta
 	if err != nil || w.Due == 0 || !isSubflow(s, v) {
 		return err
 	}
-	child, err := e.State(ctx, childRun(rules.StepKey(run, &v.Begun)))
+	child, err := e.State(ctx, childRun(run, rules.StepKey(run, &v.Begun)))
 	if errors.Is(err, protocol.ErrUnknownRun) {
 		return nil // a fork begins a child of its own
 	}

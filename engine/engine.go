@@ -204,22 +204,23 @@ func (e *Engine) Begin(ctx context.Context, l Launch) (run protocol.RunID, fresh
 	if _, err := protocol.ParseContext(string(l.Context)); err != nil {
 		return "", false, fmt.Errorf("start a run: %w", err)
 	}
-	run = l.run
-	switch {
-	case run != "":
-	case l.RequestID != "":
-		run = RequestRun(l.RequestID)
-	default:
-		run = newRunID()
-	}
 	if err := e.Store.MayGoOn(ctx); err != nil {
 		return "", false, err
 	}
-	switch _, _, err := e.Store.Tip(ctx, run); {
-	case err == nil:
-		return run, false, nil
-	case !errors.Is(err, protocol.ErrUnknownRun): // also of one that was deleted: it was started once
-		return "", false, err
+	if run = l.run; run == "" && l.RequestID != "" {
+		run = e.RequestRun(l.RequestID)
+	}
+	if run == "" {
+		if run, err = e.unusedID(ctx); err != nil {
+			return "", false, err
+		}
+	} else {
+		switch _, _, err := e.Store.Tip(ctx, run); {
+		case err == nil:
+			return run, false, e.requested(ctx, run, l.RequestID)
+		case !errors.Is(err, protocol.ErrUnknownRun): // also of one that was deleted: it was started once
+			return "", false, err
+		}
 	}
 	if l.parent != nil {
 		if l.AllowSecretInputs, err = e.openChildInputs(ctx, &l); err != nil {
@@ -275,6 +276,22 @@ func (e *Engine) Begin(ctx context.Context, l Launch) (run protocol.RunID, fresh
 	return run, fresh, nil
 }
 
+// requested is nil for a run that a request has begun. The ids of runs are short: one that another request has is no run of this one.
+func (e *Engine) requested(ctx context.Context, run protocol.RunID, request string) error {
+	if request == "" {
+		return nil
+	}
+	x, err := e.entry(ctx, run, 1)
+	if err != nil {
+		return err
+	}
+	began, err := cas.DecodeData[protocol.RunStarted](&x.Event)
+	if err == nil && began.RequestID != request {
+		err = protocol.ErrRequestReused.With("send it with another request id", "run %s has the id of this request, and was begun by another: %q", run, began.RequestID)
+	}
+	return err
+}
+
 // commitFirst writes the first events of a run, with its place in the group of its workflow. fresh is false where another
 // process has begun it meanwhile.
 func (e *Engine) commitFirst(ctx context.Context, run protocol.RunID, l Launch, d protocol.RunStarted, blocks []cas.Block) (fresh bool, err error) {
@@ -288,7 +305,7 @@ func (e *Engine) commitFirst(ctx context.Context, run protocol.RunID, l Launch, 
 			return false, err
 		}
 		if head, _ := j.Head(); head.Defined() {
-			return false, nil
+			return false, e.requested(ctx, run, l.RequestID)
 		}
 		drafts, g := []cas.Draft{{Data: d}}, (*groupAt)(nil)
 		if turn != nil {
@@ -430,15 +447,22 @@ func (e *Engine) reader(ctx context.Context) Reader {
 
 func snapshotKey(run protocol.RunID) string { return cas.StateKey(run) }
 
+// RequestRun is the run that Begin makes of a request id in a store in a directory.
+func RequestRun(requestID string) protocol.RunID { return requestRun(requestID, cas.IDLength) }
+
 // RequestRun is the run that Begin makes of a request id.
-func RequestRun(requestID string) protocol.RunID { return nameFrom("request\x00" + requestID) }
+func (e *Engine) RequestRun(requestID string) protocol.RunID {
+	return requestRun(requestID, e.Store.IDLength())
+}
+
+func requestRun(requestID string, n int) protocol.RunID { return nameFrom("request\x00"+requestID, n) }
 
 // runAlphabet has no letters that are taken for digits (Crockford).
 const runAlphabet = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 
-// newRunID is 10 random characters: 50 bits.
-func newRunID() protocol.RunID {
-	id := make([]byte, 10)
+// newRunID is n random characters of 5 bits each.
+func newRunID(n int) protocol.RunID {
+	id := make([]byte, n)
 	rand.Read(id) // never fails
 	for i, b := range id {
 		id[i] = runAlphabet[int(b)%len(runAlphabet)] // 32 letters: each is as likely
@@ -446,8 +470,8 @@ func newRunID() protocol.RunID {
 	return protocol.RunID(id)
 }
 
-// nameFrom is the run id that a seed always gives.
-func nameFrom(seed string) protocol.RunID {
+// nameFrom is the run id of n characters that a seed always gives; a shorter one is the beginning of a longer one.
+func nameFrom(seed string, n int) protocol.RunID {
 	sum := sha256.Sum256([]byte(seed))
-	return protocol.RunID(base32.NewEncoding(runAlphabet).EncodeToString(sum[:])[:10])
+	return protocol.RunID(base32.NewEncoding(runAlphabet).EncodeToString(sum[:])[:n])
 }

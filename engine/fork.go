@@ -55,12 +55,14 @@ type ForkOptions struct {
 // as with what Admit refuses. It is made in one commit. A fork of a run that came from elsewhere comes from there too, unless
 // Elsewhere says otherwise.
 func (e *Engine) Fork(ctx context.Context, run protocol.RunID, o ForkOptions) (protocol.RunID, error) {
-	id := newRunID()
+	id, err := e.unusedID(ctx)
 	if o.RequestID != "" {
-		id = RequestRun(o.RequestID)
-		if _, _, err := e.Store.Tip(ctx, id); !errors.Is(err, protocol.ErrUnknownRun) {
+		id = e.RequestRun(o.RequestID)
+		if _, _, err = e.Store.Tip(ctx, id); !errors.Is(err, protocol.ErrUnknownRun) {
 			return id, err // also of one that was deleted
 		}
+	} else if err != nil {
+		return "", err
 	}
 	if o.Files.Defined() {
 		dir, err := e.forkDir(id)

@@ -109,7 +109,7 @@ func (k *keeper) ofChild(turn *protocol.Turn) (root protocol.Link, err error) {
 		return root, err
 	}
 	var trees []protocol.Link
-	for x, err := range k.e.Store.After(k.ctx, childRun(turn.Key), 0) {
+	for x, err := range k.e.Store.After(k.ctx, childRun(turn.Run, turn.Key), 0) {
 		if err != nil {
 			return root, err
 		}

@@ -112,13 +112,15 @@ func (e *Engine) setAside(ctx context.Context, run protocol.RunID, by string) er
 	})
 }
 
-// unusedID is the id of a run that is not there yet.
+// unusedID is the id of a run that is not there yet, and was not deleted either.
 func (e *Engine) unusedID(ctx context.Context) (protocol.RunID, error) {
 	for {
-		id := newRunID()
-		h, err := e.Store.Head(ctx, protocol.RunHead(id))
-		if err != nil || !h.Link.Defined() {
-			return id, err
+		id := newRunID(e.Store.IDLength())
+		switch _, _, err := e.Store.Tip(ctx, id); {
+		case errors.Is(err, protocol.ErrUnknownRun):
+			return id, nil
+		case err != nil && !errors.Is(err, protocol.ErrRunDeleted):
+			return "", err
 		}
 	}
 }

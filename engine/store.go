@@ -17,6 +17,8 @@ type Store interface {
 
 	// MayGoOn is nil where runs may go on, else an error wrapping protocol.ErrHeld.
 	MayGoOn(ctx context.Context) error
+	// IDLength is how many characters the ids of new runs have: enough for two never to be drawn that are the same.
+	IDLength() int
 	// Dir names the store for people, and tells it from others: of one in a directory its path.
 	Dir() string
 }

@@ -22,13 +22,20 @@ type subflow struct{ e *Engine }
 // SubWorkflow performs workflow roles; a performer that adds to it calls it.
 func (e *Engine) SubWorkflow() roles.Performer { return subflow{e} }
 
-// childRun is the run of a sub-workflow visit.
-func childRun(key string) protocol.RunID { return nameFrom("step\x00" + key) }
+// childRun is the run of a sub-workflow visit of a run, and has an id of the same length: so a run that is copied to a store with
+// longer ids keeps its children.
+func childRun(run protocol.RunID, key string) protocol.RunID {
+	n := cas.IDLength
+	if len(run) >= cas.LongID {
+		n = cas.LongID
+	}
+	return nameFrom("step\x00"+key, n)
+}
 
 // Perform begins or goes on with the child, and concludes with its outputs. A child that
 // waits makes the visit wait with the same question; the answer is handed down.
 func (p subflow) Perform(ctx context.Context, turn protocol.Turn, emit roles.Emit) (protocol.Conclusion, error) {
-	child := childRun(turn.Key)
+	child := childRun(turn.Run, turn.Key)
 	read := p.e.reader(ctx)
 	prog, err := p.e.lib.program(turn.Role.Workflow, read)
 	if err != nil {
@@ -48,7 +55,7 @@ func (p subflow) Perform(ctx context.Context, turn protocol.Turn, emit roles.Emi
 	}
 	var origin protocol.RunID
 	if turn.ChildOf != "" {
-		origin = childRun(turn.ChildOf)
+		origin = childRun(turn.Run, turn.ChildOf)
 	}
 	_, fresh, err := p.e.Begin(ctx, Launch{Program: prog, Inputs: inputs, Workspace: turn.Workspace, File: turn.File, Models: models, Context: turn.Context, Cache: turn.Cache, Trial: turn.Trial, Origin: origin,
 		sources: turn.Sources, run: child, parent: &protocol.ParentRun{Run: turn.Run, Step: turn.Step.String()}})
@@ -219,7 +226,7 @@ func (d *driver) movedChildren(ctx context.Context) ([]string, error) {
 		if d.s.Closing != nil || v.Mode != rules.Waits || !isSubflow(d.s, v) {
 			continue
 		}
-		child, err := d.e.State(ctx, childRun(rules.StepKey(d.run, &v.Begun)))
+		child, err := d.e.State(ctx, childRun(d.run, rules.StepKey(d.run, &v.Begun)))
 		switch {
 		case errors.Is(err, protocol.ErrUnknownRun), errors.Is(err, protocol.ErrRunDeleted): // a fork begins a child of its own
 		case err != nil:
@@ -237,7 +244,7 @@ func childrenOf(s *rules.State, run protocol.RunID) []protocol.RunID {
 	var out []protocol.RunID
 	for v := range s.Visits() {
 		if v.Mode != rules.Ended && isSubflow(s, v) {
-			out = append(out, childRun(rules.StepKey(run, &v.Begun)))
+			out = append(out, childRun(run, rules.StepKey(run, &v.Begun)))
 		}
 	}
 	return out

@@ -153,6 +153,9 @@ func (s *Store) Close() error {
 	return nil
 }
 
+// IDLength is how many characters the ids of new runs have; see engine.Store.
+func (s *Store) IDLength() int { return cas.LongID }
+
 // Dir names the store: it has no directory.
 func (s *Store) Dir() string { return "postgres:" + s.uuid }
 

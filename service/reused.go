@@ -23,7 +23,7 @@ func (l *Local) known(ctx context.Context, s api.Start) (run protocol.RunID, ok 
 	if s.RequestID == "" {
 		return "", false, nil
 	}
-	run = engine.RequestRun(s.RequestID)
+	run = l.Engine.RequestRun(s.RequestID)
 	if _, _, err := l.Store.Tip(ctx, run); errors.Is(err, protocol.ErrUnknownRun) {
 		return "", false, nil
 	} else if err != nil {

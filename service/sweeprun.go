@@ -104,7 +104,7 @@ func (s *sweep) begin(ctx context.Context, i int, place trialPlace) (protocol.Ru
 	}
 	l.Models = models
 	l.Program, l.Source, l.File, l.Description, l.Title = d.Program, d.Source, d.Path, d.Program.Workflow.Description, d.Program.Workflow.Name
-	l.RequestID, l.Workspace, l.Tags, l.Trial, l.Origin = place.request, place.dir, tags, trial, engine.RequestRun("sweep/"+s.notes.name)
+	l.RequestID, l.Workspace, l.Tags, l.Trial, l.Origin = place.request, place.dir, tags, trial, s.Engine.RequestRun("sweep/"+s.notes.name)
 	run, _, err := s.Begin(ctx, l)
 	return run, err
 }
