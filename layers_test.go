@@ -74,6 +74,7 @@ var mayTest = map[string][]string{
 	"workflows": {"engine", "agentkit", "roles", "cas", "api", "protocol"},
 	"engine":    {"agentkit"},
 	"hub":       {"cas"},
+	"cmd":       {"pgstore"}, // a database to work with
 
 	"cmd/internal/help": {"engine"}, // the page of the language
 	"cmd/internal/chat": {"cas"},    // events as they are stored

@@ -1,6 +1,7 @@
 package cas
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -21,7 +22,7 @@ func OpenSink(s Backing, name string) (*Chain, error) {
 
 // LockSink makes this process the only one that delivers to a sink, until unlock is called or the process ends,
 // however it ends; ok is false where another one is.
-func (s *Store) LockSink(name string) (unlockSink func() error, ok bool, err error) {
+func (s *Store) LockSink(_ context.Context, name string) (unlockSink func() error, ok bool, err error) {
 	sum := sha256.Sum256([]byte(name)) // a name may be too long for one of a file
 	path := filepath.Join(s.gate.dir, dirRuns, ".notify-"+hex.EncodeToString(sum[:12]))
 	if err := files.MakeDir(filepath.Dir(path)); err != nil {

@@ -8,7 +8,6 @@ import (
 	"wf/api"
 	"wf/cas"
 	"wf/protocol"
-	"wf/store"
 )
 
 // Export writes a run, with the runs of its sub-workflows, as an archive.
@@ -17,11 +16,7 @@ func (l *Local) Export(ctx context.Context, run protocol.RunID, o api.ExportOpti
 	if err != nil {
 		return err
 	}
-	dir, err := store.Directory(l.Store, "")
-	if err != nil {
-		return err
-	}
-	_, err = cas.Export(ctx, w, dir, cas.ExportOptions(o), run, children...)
+	_, err = cas.Export(ctx, w, l.Store, cas.ExportOptions(o), run, children...)
 	return err
 }
 
@@ -31,12 +26,8 @@ func (l *Local) Import(ctx context.Context, archive io.Reader, o api.ImportOptio
 	if o.Worker != "" {
 		return nil, protocol.ErrUsage.With("name a worker only at a hub", "%s is no worker here: this is the store itself", o.Worker)
 	}
-	dir, err := store.Directory(l.Store, "")
-	if err != nil {
-		return nil, err
-	}
 	var held []cas.Claim // on runs that go on to the head of the archive
-	got, err := cas.Import(ctx, archive, dir, cas.ImportOptions{Run: o.Run, Before: func(forwarded []protocol.RunID) error {
+	got, err := cas.Import(ctx, archive, l.Store, cas.ImportOptions{Run: o.Run, Before: func(forwarded []protocol.RunID) error {
 		for _, run := range forwarded {
 			claim, err := l.Store.Claim(ctx, run)
 			if err != nil {

@@ -194,11 +194,7 @@ func (l *Local) Verify(ctx context.Context, run protocol.RunID) (*protocol.Repor
 			return nil, err
 		}
 	}
-	dir, err := store.Directory(l.Store, "")
-	if err != nil {
-		return nil, err
-	}
-	r, err := cas.Verify(ctx, dir, o)
+	r, err := store.Verify(ctx, l.Store, o)
 	if err == nil && r.OK {
 		err = l.Refold(ctx, l.Store, &r, false)
 	}

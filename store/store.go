@@ -14,7 +14,7 @@ type Store interface {
 	cas.Backing
 
 	// LockSink makes this process the only one that delivers to a sink; see notify.Store.
-	LockSink(name string) (unlock func() error, ok bool, err error)
+	LockSink(ctx context.Context, name string) (unlock func() error, ok bool, err error)
 	// Find lists the stored blocks whose CID goes on with a text; see cas.Store.Find.
 	Find(ctx context.Context, part string) ([]protocol.Link, error)
 	// Observe has f called with how long commits take; see cas.Observer.

@@ -13,11 +13,12 @@ import (
 func newStore(a *app) *cobra.Command {
 	return group(&cobra.Command{
 		Use:   "store",
-		Short: "Back a store up, restore it, accept one that came from elsewhere",
-		Example: `  wf store backup /mnt/backup/wf
+		Short: "Make a store in a database, back one up, restore it, accept one that came from elsewhere",
+		Example: `  wf store init postgres://wf@localhost/wf
+  wf store backup /mnt/backup/wf
   wf store restore /mnt/backup/wf .wf
   wf store adopt`,
-	}, newStoreBackup(a), newStoreRestore(a), newStoreAdopt(a))
+	}, newStoreInit(a), newStoreMigrate(a), newStoreCheck(a), newStoreBackup(a), newStoreRestore(a), newStoreAdopt(a))
 }
 
 func newStoreAdopt(a *app) *cobra.Command {

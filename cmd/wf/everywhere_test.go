@@ -23,6 +23,7 @@ var otherPlaces = []struct {
 	{"unix", true, (*house).atSocket},
 	{"serve", false, (*house).atPort},
 	{"hub", false, (*house).atHub},
+	{"database", false, (*house).atDatabase},
 }
 
 // everywhere performs the commands at every place, and holds what they print against the goldens of the directory.

@@ -177,7 +177,7 @@ var errNotBegun = errors.New("no run was begun")
 
 // learn names what has come to be in the store: runs, as they are told, and events of all runs.
 func (h *house) learn(ctx context.Context, names []string) error {
-	s, err := store.Open(ctx, h.store, store.Options{MustExist: true})
+	s, err := store.Open(ctx, h.store, store.Options{MustExist: true, State: filepath.Join(h.dir, "state")})
 	if err != nil {
 		return err
 	}

@@ -116,7 +116,7 @@ func (a *app) verifyStore(ctx context.Context, args []string, o proof.Options) e
 	if err != nil {
 		return err
 	}
-	what := "the store " + dir
+	what := "the store " + store.Shown(dir)
 	if len(args) == 1 {
 		if o.Run, err = a.runToVerify(ctx, args[0]); err != nil {
 			return err

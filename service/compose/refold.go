@@ -95,13 +95,8 @@ func dropState(ctx context.Context, s store.Store, e *engine.Engine, h cas.Head)
 	return e.DropState(ctx, protocol.RunOf(h.Name))
 }
 
-// RefoldDir is refold of the store in a directory. Where its journals are not sound they are to be
-// mended first: nothing can be held against them.
+// RefoldDir is Refold of the store in a directory.
 func (u *Setup) RefoldDir(ctx context.Context, dir string, r *cas.Report, drop bool) error {
-	if !r.OK {
-		r.NotProven = append(r.NotProven, "that the stored states of runs and memories agree with their journals, since there are other findings")
-		return nil
-	}
 	s, err := cas.Open(ctx, dir, cas.Options{MustExist: true, ReadOnly: !drop, AnyOwner: true, Warn: u.Warn, Seal: u.Seal()})
 	if err != nil {
 		return err

@@ -94,7 +94,7 @@ func (u *Setup) OpenStore(ctx context.Context, mustExist bool) (store.Store, err
 }
 
 func (u *Setup) openStore(ctx context.Context, name string, mustExist bool) (store.Store, error) {
-	return store.Open(ctx, name, store.Options{MustExist: mustExist, Seal: u.Seal(), Warn: u.Warn})
+	return store.Open(ctx, name, store.Options{MustExist: mustExist, Seal: u.Seal(), Warn: u.Warn, State: cas.StateDir(os.Getenv)})
 }
 
 // Beside is the directory of this machine for what belongs to the store and is not in it; see store.Store.

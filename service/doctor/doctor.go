@@ -57,6 +57,9 @@ func checkStore(ctx context.Context, u *compose.Setup) api.Checkup {
 	if err != nil {
 		return bad(c, err)
 	}
+	if store.IsDatabase(dir) {
+		return checkDatabase(ctx, c, dir, where)
+	}
 	if info, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) || err == nil && info.IsDir() && !compose.HoldsStore(dir) {
 		c.Text = fmt.Sprintf("%s (%s): none yet, the first run makes it", dir, where)
 		return c
@@ -72,6 +75,23 @@ func checkStore(ctx context.Context, u *compose.Setup) api.Checkup {
 	})
 	if err != nil {
 		return bad(c, err)
+	}
+	return c
+}
+
+// checkDatabase looks at the settings of a database, and at the store in it.
+func checkDatabase(ctx context.Context, c api.Checkup, name, where string) api.Checkup {
+	r, err := store.Check(ctx, name)
+	if err != nil {
+		return bad(c, err)
+	}
+	version, _, _ := strings.Cut(r.Version, " on ")
+	c.Text = fmt.Sprintf("%s (%s), %s", store.Shown(name), where, version)
+	for _, f := range r.Findings {
+		c.Text += "; " + f.String()
+		if c.State, c.Fix = "note", "wf store check lists all settings"; f.Fatal {
+			return bad(c, protocol.ErrStore.With(c.Fix, "%s", c.Text))
+		}
 	}
 	return c
 }

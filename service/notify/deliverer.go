@@ -39,7 +39,7 @@ type Store interface {
 	MayGoOn(ctx context.Context) error
 	// LockSink makes this process the only one that delivers to a sink, until unlock is called or the process ends,
 	// however it ends; ok is false where another one is.
-	LockSink(name string) (unlock func() error, ok bool, err error)
+	LockSink(ctx context.Context, name string) (unlock func() error, ok bool, err error)
 }
 
 var _ Store = (*cas.Store)(nil)
@@ -375,7 +375,7 @@ func (d *Deliverer) flush(ctx context.Context, name string, s protocol.Sink, run
 		return 0, err
 	}
 	for {
-		unlock, ok, err := d.Store.LockSink(name)
+		unlock, ok, err := d.Store.LockSink(ctx, name)
 		if err != nil {
 			return 0, err
 		}

@@ -731,12 +731,12 @@ func TestACommandDeliversItsOwnRun(t *testing.T) {
 	b.has(say("ops", other, "done"))
 
 	// Where another process delivers, it is left to that.
-	unlock, ok, err := b.s.LockSink("ops")
+	unlock, ok, err := b.s.LockSink(b.t.Context(), "ops")
 	if !ok || err != nil {
 		t.Fatal(ok, err)
 	}
 	flush(t.Context(), other, 0)
-	if _, ok, err := b.s.LockSink("ops"); ok || err != nil {
+	if _, ok, err := b.s.LockSink(b.t.Context(), "ops"); ok || err != nil {
 		t.Error("two have the lock", err)
 	}
 	third := b.run(quick)

@@ -119,7 +119,7 @@ func (s *server) names(ctx context.Context) (names []string, err error) {
 
 // take begins to deliver to a sink, unless another process does.
 func (s *server) take(ctx context.Context, name string) error {
-	unlock, ok, err := s.d.Store.LockSink(name)
+	unlock, ok, err := s.d.Store.LockSink(ctx, name)
 	if err != nil {
 		return err
 	}

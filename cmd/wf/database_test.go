@@ -1,0 +1,98 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"wf/pgstore/pgtest"
+)
+
+var databases struct {
+	once   sync.Once
+	server *pgtest.Server
+	err    error
+}
+
+// database is the address of an empty database. Where there is no PostgreSQL the test is skipped, but not where CI=true.
+func database(t testing.TB) string {
+	t.Helper()
+	d := &databases
+	d.once.Do(func() {
+		if d.server, d.err = pgtest.Start(); d.err == nil {
+			atEnd = append(atEnd, d.server.Stop)
+		}
+	})
+	if errors.Is(d.err, pgtest.ErrMissing) && os.Getenv("CI") != "true" {
+		t.Skip(d.err)
+	}
+	if d.err != nil {
+		t.Fatal(d.err)
+	}
+	dsn, err := d.server.Database(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dsn
+}
+
+// succeeds performs a command that must succeed, and gives what it wrote to stdout.
+func succeeds(t testing.TB, args ...string) string {
+	t.Helper()
+	got := wfMain(args...)
+	if got.exit != 0 {
+		t.Fatalf("wf %s: exit %d\n%s%s", args, got.exit, got.stdout, got.stderr)
+	}
+	return got.stdout
+}
+
+// atDatabase copies the store into a database.
+func (h *house) atDatabase(t *testing.T) []string {
+	dsn := database(t)
+	succeeds(t, "store", "init", dsn)
+	succeeds(t, "store", "copy", filepath.Join(h.dir, ".wf"), dsn)
+	t.Setenv("WF_STORE", filepath.Join(h.top, "house", "empty"))
+	h.mask.place, h.store = dsn, dsn
+	return []string{"--store", dsn}
+}
+
+// What cannot be a store in a database is one clear error, and nothing is made.
+func TestADatabaseThatIsNotFit(t *testing.T) {
+	t.Setenv("HOME", t.TempDir())
+	t.Setenv("XDG_STATE_HOME", "")
+	dsn := database(t)
+	wrong := func(old, new string) string {
+		if !strings.Contains(dsn, old) {
+			t.Fatalf("%s has no %s", dsn, old)
+		}
+		return strings.Replace(dsn, old, new, 1)
+	}
+	for _, x := range []struct {
+		args []string
+		exit int
+		want []string
+	}{
+		{[]string{"ls", "--store", dsn}, 5, []string{"the database holds no store", "wf store init makes one"}},
+		{[]string{"store", "check", dsn}, 5, []string{"is not fit for a store"}},
+		{[]string{"store", "migrate", dsn}, 5, []string{"the database holds no store"}},
+		{[]string{"ls", "--store", "postgres://a:secret@localhost/x"}, 5, []string{"the address holds a password", "PGPASSFILE"}},
+		{[]string{"ls", "--store", "postgres://db.example.com/x"}, 5, []string{"its certificate would not be verified", "sslmode=verify-full"}},
+		{[]string{"ls", "--store", wrong("postgres?", "postgres?port=1&")}, 5, nil},
+		{[]string{"gc", "--store", "postgres://localhost/x"}, 5, nil},
+		{[]string{"store", "backup", "x", "--store", "postgres://localhost/x"}, 5, []string{"is a database", "pg_basebackup"}},
+		{[]string{"store", "init", "x"}, 2, []string{"is no address of a database"}},
+		{[]string{"store", "init"}, 2, []string{"is a directory"}},
+	} {
+		if x.want == nil {
+			continue
+		}
+		got := wfMain(x.args...)
+		if got.exit != x.exit || slices.ContainsFunc(x.want, func(w string) bool { return !strings.Contains(got.stdout+got.stderr, w) }) || strings.Contains(got.String(), "secret") {
+			t.Errorf("wf %s: exit %d, want %d and %q\n%s%s", x.args, got.exit, x.exit, x.want, got.stdout, got.stderr)
+		}
+	}
+}

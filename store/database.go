@@ -1,0 +1,36 @@
+package store
+
+import (
+	"context"
+
+	"wf/cas"
+	"wf/pgstore"
+)
+
+// What is done to databases before they are opened; see pgstore.
+type (
+	Roles  = pgstore.Roles
+	Meta   = pgstore.Meta
+	Report = pgstore.Report
+)
+
+// Init makes a store in the database with this address; see pgstore.Init.
+func Init(ctx context.Context, name string, r Roles) (Meta, error) { return pgstore.Init(ctx, name, r) }
+
+// Migrate brings a store to the layout of this program; see pgstore.Migrate.
+func Migrate(ctx context.Context, name string) (Meta, error) { return pgstore.Migrate(ctx, name) }
+
+// Check looks at a database without changing it; see pgstore.Check.
+func Check(ctx context.Context, name string) (Report, error) { return pgstore.Check(ctx, name) }
+
+// Verify proves a store by hash; see cas.Verify.
+func Verify(ctx context.Context, s Store, o cas.VerifyOptions) (cas.Report, error) {
+	if d, ok := s.(database); ok {
+		return pgstore.Verify(ctx, d.Store, o)
+	}
+	dir, err := Directory(s, "")
+	if err != nil {
+		return cas.Report{}, err
+	}
+	return cas.Verify(ctx, dir, o)
+}
