@@ -84,10 +84,20 @@ func (v *visit) act(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err // it is not started any more
 	}
-	r, err := t.Run(memory.WithCall(ctx, call.ID), at, args)
+	acting, end, err := roles.BeginActing(ctx)
+	if err != nil {
+		return err
+	}
+	r, err := t.Run(memory.WithCall(acting, call.ID), at, args)
+	cut := err != nil && acting.Err() != nil
+	end()
 	switch {
 	case ctx.Err() != nil:
 		return v.stop(ctx, t, call, r, err)
+	case cut && (t.ReadOnly || t.Repeatable):
+		return nil // it stays the first without a result
+	case cut:
+		return v.answer(ctx, call, unknown(r))
 	case err != nil:
 		return fmt.Errorf("tool %s: %w", t.Name, err)
 	}
@@ -98,6 +108,13 @@ func (v *visit) act(ctx context.Context) error {
 var unknownOutcome = tool.Result{IsError: true, Content: "error: the outcome of this call is unknown: " +
 	"it was interrupted after it was started, and is not repeated. Look at the workspace to see what it did."}
 
+// unknown is unknownOutcome with what was seen of it.
+func unknown(r tool.Result) tool.Result {
+	out := unknownOutcome
+	out.Appeared = r.Appeared
+	return out
+}
+
 // stop journals, although the visit is to end, what came of a call that was started: a process that
 // goes on after a suspension takes a call without a result for one that never was. A call that
 // was cut off in the middle and can be repeated is.
@@ -106,9 +123,7 @@ func (v *visit) stop(ctx context.Context, t tool.Tool, call protocol.CallMessage
 		return ctx.Err()
 	}
 	if err != nil {
-		appeared := r.Appeared
-		r = unknownOutcome
-		r.Appeared = appeared
+		r = unknown(r)
 	}
 	if err := v.answer(context.WithoutCancel(ctx), call, r); err != nil {
 		return err

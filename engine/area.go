@@ -202,7 +202,7 @@ func (a *area) take(ctx context.Context, e *Engine, p *picture) (err error) {
 			return err
 		}
 		move := cas.Move{Name: protocol.FilesHead(p.run), Old: p.head, New: kept.Link, Note: "files"}
-		if err := e.Store.Commit(ctx, cas.Batch{Blocks: append(keep.blocks, kept), Moves: []cas.Move{move}}); err != nil {
+		if err := e.Store.Commit(ctx, cas.Batch{Blocks: append(keep.blocks, kept), Moves: []cas.Move{move}, Fence: fenceOf(ctx)}); err != nil {
 			return err
 		}
 		p.head, p.last = kept.Link, root

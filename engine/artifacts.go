@@ -174,7 +174,7 @@ func (k *keeper) flush() (err error) {
 	if err := k.hold(); err != nil {
 		return err
 	}
-	if err := k.e.Store.Commit(k.ctx, cas.Batch{Blocks: k.blocks}); err != nil {
+	if err := k.e.Store.Commit(k.ctx, cas.Batch{Blocks: k.blocks, Fence: fenceOf(k.ctx)}); err != nil {
 		return err
 	}
 	k.blocks, k.size = nil, 0

@@ -13,6 +13,7 @@ import (
 	"wf/cas"
 	"wf/engine/rules"
 	"wf/protocol"
+	"wf/roles"
 )
 
 // DriveOptions say how a run is gone on with.
@@ -29,14 +30,18 @@ type DriveOptions struct {
 // protocol.ErrRunLive. When ctx ends it stops what it started, suspends the run and returns
 // the state with ctx's error.
 func (e *Engine) Drive(ctx context.Context, run protocol.RunID, o DriveOptions) (*rules.State, error) {
+	asked := ctx
+	ctx, end := waitOut(ctx)
+	defer end()
 	if err := e.Store.MayGoOn(context.WithoutCancel(ctx)); err != nil {
 		return nil, err
 	}
-	claim, err := e.Store.Claim(ctx, run)
+	claim, err := e.claim(ctx, run)
 	if err != nil {
 		return nil, err
 	}
 	defer e.letGo(ctx, run, claim)
+	ctx = roles.WithActing(context.WithValue(ctx, claimKey{}, claim), claim.Acting)
 	d := &driver{e: e, run: run, claim: claim, work: map[string]*worker{}, in: make(chan report), pipe: newPipe(),
 		preparing: map[string]*preparation{}, fresh: map[protocol.Link][]byte{}, stored: o.stored, held: o.held, past: e.pasts.take(run)}
 	defer e.pasts.rest(d.past)
@@ -69,6 +74,9 @@ func (e *Engine) Drive(ctx context.Context, run protocol.RunID, o DriveOptions) 
 	defer d.untrack()
 	if err = d.drive(ctx, o); err != nil {
 		d.abandon(err)
+		if errors.Is(err, protocol.ErrUnreachable) && asked.Err() != nil {
+			err = fmt.Errorf("what was not stored yet is done again when the run goes on: %w", err)
+		}
 		if err != ctx.Err() {
 			err = fmt.Errorf("run %s: %w", run, err)
 		}
@@ -76,7 +84,9 @@ func (e *Engine) Drive(ctx context.Context, run protocol.RunID, o DriveOptions) 
 	if err == nil && d.s.Status().Final() && !d.cleared {
 		d.left = d.closeChildren(ctx)
 	}
-	d.leaveGroups(ctx)
+	if !errors.Is(err, protocol.ErrFenced) && !errors.Is(err, protocol.ErrUnreachable) { // else they are left by the next one that drives it
+		d.leaveGroups(ctx)
+	}
 	if err == nil && d.s.Status() == protocol.Done {
 		e.dropCopies(run)
 	}
@@ -256,7 +266,11 @@ func (d *driver) wait(ctx context.Context, p rules.Plan) error {
 		r, _ := d.next()
 		return d.take(ctx, r)
 	}
-	if next := d.untilNext(p); d.timer == nil {
+	next := lookAround
+	if len(d.pipe.flight) == 0 {
+		next = d.untilNext(p)
+	}
+	if d.timer == nil {
 		d.timer = time.NewTimer(next)
 	} else {
 		d.timer.Reset(next)
@@ -298,23 +312,22 @@ func (d *driver) untilNext(p rules.Plan) time.Duration {
 
 // wake looks at the clock and at what others wrote.
 func (d *driver) wake(ctx context.Context, p rules.Plan) error {
-	if err := d.flush(ctx); err != nil || d.done {
-		return err
+	if err := d.push(ctx); err != nil || d.done || len(d.pipe.flight) > 0 {
+		return err // what is on its way is waited for beside all that may come meanwhile
 	}
-	n, err := d.e.Store.Changes(ctx)
-	if err != nil {
-		if ctx.Err() != nil {
-			return nil // seen next
-		}
-		return err
-	}
+	now := cas.Patient(ctx, nil) // looked at again soon
+	n, err := d.e.Store.Changes(now)
 	moved := n != d.changes
-	if moved {
-		d.changes = n
-		if err := d.catchup(ctx); err != nil {
-			return err
-		}
+	if err == nil && moved {
+		err = d.catchup(now)
 	}
+	switch {
+	case err != nil && (ctx.Err() != nil || errors.Is(err, protocol.ErrUnreachable)):
+		return nil // seen next
+	case err != nil:
+		return err
+	}
+	d.changes = n
 	if len(d.groups.line) > 0 && (moved || time.Since(d.groups.looked) >= lookAgain) {
 		d.groups.look = true
 	}

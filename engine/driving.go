@@ -3,12 +3,53 @@ package engine
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"wf/api"
 	"wf/cas"
 	"wf/engine/rules"
 	"wf/protocol"
 )
+
+type claimKey struct{}
+
+// fenceOf is that of the claim under which ctx is driven; zero for none.
+func fenceOf(ctx context.Context) (f cas.Fence) {
+	if c, ok := ctx.Value(claimKey{}).(cas.Claim); ok {
+		f = c.Fence()
+	}
+	return f
+}
+
+// outageGrace is how long a drive that is to end waits for a store that cannot be reached.
+const outageGrace = 5 * time.Second
+
+// waitOut has a drive wait for a store that cannot be reached, until it is to end; end is called behind it.
+func waitOut(ctx context.Context) (_ context.Context, end context.CancelFunc) {
+	outer := cas.Patience(ctx) // of the run that this one is a part of
+	if outer == nil {
+		outer = context.Background()
+	}
+	until, over := context.WithCancel(outer)
+	stop := context.AfterFunc(ctx, func() {
+		wait := time.AfterFunc(outageGrace, over)
+		context.AfterFunc(until, func() { wait.Stop() })
+	})
+	return cas.Patient(ctx, until), func() {
+		stop()
+		over()
+	}
+}
+
+// claim claims a run for a drive, also for one that is to end at once: that is recorded.
+func (e *Engine) claim(ctx context.Context, run protocol.RunID) (cas.Claim, error) {
+	if ctx.Err() != nil {
+		late, cancel := context.WithTimeout(context.WithoutCancel(ctx), outageGrace)
+		defer cancel()
+		ctx = late
+	}
+	return e.Store.Claim(ctx, run)
+}
 
 // letGo releases a claim. Where that fails nothing is lost: the claim ends with this process.
 func (e *Engine) letGo(ctx context.Context, run protocol.RunID, c cas.Claim) {

@@ -307,6 +307,9 @@ func (e *Engine) commitFirst(ctx context.Context, run protocol.RunID, l Launch, 
 		if head, _ := j.Head(); head.Defined() {
 			return false, e.requested(ctx, run, l.RequestID)
 		}
+		if l.parent != nil {
+			j.Under(fenceOf(ctx))
+		}
 		drafts, g := []cas.Draft{{Data: d}}, (*groupAt)(nil)
 		if turn != nil {
 			var place protocol.Data

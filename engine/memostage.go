@@ -350,7 +350,7 @@ func (m *memoizing) store(dir string, changes []tree.Change, c protocol.Conclusi
 		return err
 	}
 	at := m.e.now()
-	return m.e.Store.Commit(m.ctx, cas.Batch{Blocks: append(keep.blocks, block), Derived: []cas.Derived{
+	return m.e.Store.Commit(m.ctx, cas.Batch{Blocks: append(keep.blocks, block), Fence: fenceOf(m.ctx), Derived: []cas.Derived{
 		cas.PutMemo(m.key, cas.StoredMemo{Memo: block.Link, At: at, Data: binary.LittleEndian.AppendUint64(nil, uint64(ms))}),
 		cas.PutMemoOf(m.roleID(), cas.StoredMemo{Memo: block.Link, At: at, Data: told}),
 	}})

@@ -198,6 +198,15 @@ func (d *driver) carryOut(ctx context.Context, x *assignment, emit roles.Emit) (
 		return end
 	}
 	whole := ctx
+	if turn.Role.Action == protocol.ActRun {
+		acting, over, err := d.claim.Acting(ctx)
+		if err != nil {
+			end.err = err
+			return end
+		}
+		defer over()
+		ctx = acting
+	}
 	ctx, clock := limited(ctx, time.Duration(turn.Role.Timeout)*time.Microsecond, d.e.now)
 	defer clock.stop()
 	if turn.Role.Caching != nil {
@@ -258,8 +267,10 @@ func (d *driver) conclude(ctx context.Context, w *worker, end *outcome) ([]cas.D
 		failure = &protocol.Failure{Class: "timeout", ErrorInfo: protocol.ErrorInfo{Code: "timeout", Phase: string(role.Action),
 			Message: "timed out after " + (time.Duration(role.Timeout) * time.Microsecond).String()}}
 	case errors.As(end.err, &failure) && !failure.Suspend:
-	case ctx.Err() != nil || errors.Is(end.err, context.Canceled) || errors.Is(end.err, errStopped):
+	case ctx.Err() != nil || errors.Is(end.err, context.Canceled) || errors.Is(end.err, errStopped) || errors.Is(end.err, cas.ErrAged):
 		return nil, nil, nil // interrupted, or the run stopped: tried again when it goes on
+	case errors.Is(end.err, protocol.ErrFenced):
+		return nil, nil, end.err
 	case always:
 		failure = notBegun(end.err)
 	default:

@@ -123,7 +123,7 @@ var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 10 * time.Second, Interv
 func (a *address) connect(ctx context.Context, valid pgconn.ValidateConnectFunc) (*conn, error) {
 	c, open := new(conn), new(atomic.Bool)
 	cfg := a.cfg.Copy()
-	dialer := net.Dialer{KeepAliveConfig: keepAlive}
+	dialer := net.Dialer{KeepAliveConfig: keepAlive, Control: giveUpUnacknowledged}
 	cfg.DialFunc = func(ctx context.Context, network, to string) (net.Conn, error) {
 		if open.Load() {
 			return nil, errNoCancel

@@ -201,7 +201,8 @@ func (s *Store) Ready(blocks []cas.Block) (commit func(context.Context, cas.Batc
 
 // Commit writes a batch in one transaction, together with those of other goroutines; see the package, and engine.Ledger for its errors. When ctx
 // ends before the batch was sent, nothing is stored and its cause is returned. While the database is lost, one that was sent
-// returns an error wrapping protocol.ErrUnreachable when ctx ends.
+// returns an error wrapping protocol.ErrUnreachable when ctx ends. Without that it waits, also without cas.Patient, whose end ends the
+// wait for a lost database alone.
 func (s *Store) Commit(ctx context.Context, b cas.Batch) error {
 	for _, d := range b.Deletes {
 		b.Blocks = append(b.Blocks[:len(b.Blocks):len(b.Blocks)], d.Tombstone())
@@ -226,24 +227,41 @@ func (s *Store) commit(ctx context.Context, b cas.Batch, blocks []block) (err er
 	if !s.queue.add(r, s.drain) {
 		return fmt.Errorf("%s: %w", s.a.shown, errClosed)
 	}
+	why := ctx
+	var given <-chan struct{} // up, while the database is lost
+	if until := cas.Patience(ctx); until != nil {
+		given = until.Done()
+	}
 	select {
 	case err := <-r.done:
 		return err
 	case <-ctx.Done():
+	case <-given:
+		select {
+		case err := <-r.done:
+			return err
+		case <-ctx.Done():
+		case <-s.outage.lost():
+			why = cas.Patience(ctx)
+		}
 	}
-	if r.leave() {
+	switch left := r.leave(); {
+	case left && why == ctx:
 		return context.Cause(ctx)
+	case left:
+		return fmt.Errorf("commit to %s: it was not stored: %w", s.a.shown, protocol.ErrUnreachable)
 	}
 	select {
 	case err := <-r.done:
 		return err
 	case <-r.held:
+	case <-s.outage.lost():
 	}
 	select {
 	case err := <-r.done: // it was settled at the same moment
 		return err
 	default:
-		return fmt.Errorf("whether it was stored is not known (%w): %w", context.Cause(ctx), protocol.ErrUnreachable)
+		return fmt.Errorf("commit to %s: whether it was stored is not known (%w): %w", s.a.shown, context.Cause(why), protocol.ErrUnreachable)
 	}
 }
 

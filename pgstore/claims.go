@@ -78,7 +78,7 @@ func (s *Store) Claim(ctx context.Context, run protocol.RunID) (cas.Claim, error
 	if err := cas.CheckRunID(run); err != nil {
 		return nil, err
 	}
-	c, err := s.claim(ctx, protocol.RunHead(run))
+	c, err := patiently(ctx, s, func() (cas.Claim, error) { return s.claim(ctx, protocol.RunHead(run)) })
 	if err != nil {
 		return nil, fmt.Errorf("claim run %s: %w", run, err)
 	}
@@ -98,6 +98,7 @@ func (s *Store) ClaimName(ctx context.Context, name string) (cas.Claim, error) {
 }
 
 func (s *Store) claim(ctx context.Context, name string) (_ cas.Claim, err error) {
+	ctx = cas.Patient(ctx, nil) // each try is a claim of its own
 	w := s.worker
 	if err := w.join(ctx); err != nil {
 		return nil, err
@@ -419,7 +420,7 @@ func (c *claim) Release(ctx context.Context) error {
 		return nil
 	}
 	c.w.drop(c.t)
-	ctx, cancel := context.WithTimeout(ctx, c.w.lease/beatsPerLease)
+	ctx, cancel := context.WithTimeout(cas.Patient(ctx, nil), c.w.lease/beatsPerLease)
 	defer cancel()
 	_, err := c.w.s.query(ctx, dropClaims, texts([]string{c.t.root}), byteas([][]byte{c.t.token()}))
 	if err != nil {

@@ -51,7 +51,7 @@ type Store struct {
 	end     context.CancelCauseFunc
 	follows follower
 	worker  *worker
-	outage  outage
+	outage  *outage
 	due     chan struct{} // holds a hint that runs are due
 }
 
@@ -82,13 +82,14 @@ func Open(ctx context.Context, dsn string, o Options) (*Store, error) {
 	s := &Store{a: a, o: o, by: make([]byte, 8), turns: make(chan struct{}, o.Readers), due: make(chan struct{}, 1)}
 	s.life, s.end = context.WithCancelCause(context.Background())
 	_, _ = rand.Read(s.by) // it never fails
+	s.outage = newOutage(o.Outage)
 	s.follows.ch, s.follows.turn = make(chan struct{}), make(chan struct{}, 1)
 	c, err := s.connect(ctx, true)
 	if err != nil {
 		return nil, err
 	}
 	s.write = c
-	s.worker, s.outage.tell = newWorker(s), o.Outage
+	s.worker = newWorker(s)
 	return s, nil
 }
 
@@ -159,8 +160,13 @@ func (s *Store) IDLength() int { return cas.LongID }
 // Dir names the store: it has no directory.
 func (s *Store) Dir() string { return "postgres:" + s.uuid }
 
-// query reads by one statement.
-func (s *Store) query(ctx context.Context, sql string, params ...param) (out rows, err error) {
+// query performs one statement, and waits for a lost database where the context is patient.
+func (s *Store) query(ctx context.Context, sql string, params ...param) (rows, error) {
+	return patiently(ctx, s, func() (rows, error) { return s.queryNow(ctx, sql, params...) })
+}
+
+// queryNow performs one statement.
+func (s *Store) queryNow(ctx context.Context, sql string, params ...param) (out rows, err error) {
 	err = s.on(ctx, func(c *conn) (_ bool, err error) {
 		out, err = c.query(ctx, sql, params...)
 		return false, err
