@@ -196,7 +196,7 @@ func (b *backup) wanted(refs, reflog []entry) error {
 		b.graph.want(briefly(n.sum[:]), false)
 	}
 	for _, it := range reflog {
-		moves, err := movesIn(it, b.m.At-reflogKept.Microseconds())
+		moves, err := movesIn(it, b.m.At-ReflogKept.Microseconds())
 		if err != nil {
 			return err
 		}
@@ -226,7 +226,7 @@ func (b *backup) damage(ctx context.Context, refs, reflog []entry) error {
 		}
 	}
 	for _, it := range reflog {
-		if err := c.lines(ctx, it, c.clock-reflogKept.Microseconds()); err != nil {
+		if err := c.lines(ctx, it, c.clock-ReflogKept.Microseconds()); err != nil {
 			return err
 		}
 	}

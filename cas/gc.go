@@ -23,8 +23,8 @@ type GCOptions struct {
 	DryRun bool
 }
 
-// reflogKept is how long what a head pointed to is kept.
-const reflogKept time.Duration = 14 * 24 * time.Hour
+// ReflogKept is how long what a head pointed to is kept.
+const ReflogKept time.Duration = 14 * 24 * time.Hour
 
 // GCReport is what a collection did, or with DryRun would do: wf.gc/v1.
 type GCReport struct {
@@ -71,7 +71,7 @@ func GC(ctx context.Context, s *Store, o GCOptions) (r GCReport, err error) {
 	c := collector{s: s, o: o, clock: s.now(), now: extent{pack: string(packKey(0))}, blobs: map[[32]byte]bool{}}
 	r = GCReport{Schema: "wf.gc/v1", DryRun: o.DryRun, Before: fileSize(s)}
 	if !o.DryRun {
-		if err := errors.Join(c.dropMemos(ctx), c.dropTables(ctx)); err != nil {
+		if err := c.dropAged(ctx); err != nil {
 			return r, err
 		}
 	}

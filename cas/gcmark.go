@@ -319,7 +319,7 @@ func (c *collector) reach(ctx context.Context) error {
 			stones = append(stones, h)
 		}
 	}
-	since := c.clock - reflogKept.Microseconds()
+	since := c.clock - ReflogKept.Microseconds()
 	err = c.s.eachPart(ctx, [][]byte{bucketReflog}, nil, nil, func(part []entry) error {
 		for _, it := range part {
 			if err := c.lines(ctx, it, since); err != nil {

@@ -132,6 +132,9 @@ func (c *collector) removePack(tx *bolt.Tx, p seenPack) error {
 			return err
 		}
 	}
+	if err := lk.dropLate(key); err != nil {
+		return err
+	}
 	if err := lk.packs.Delete(key); err != nil {
 		return err
 	}

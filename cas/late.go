@@ -81,6 +81,21 @@ func noteLate[D string | []byte](late []byte, digest D, key []byte, index int) [
 	return append(append(append(late, digest[:8]...), key...), byte(index))
 }
 
+// dropLate takes the entries of a pack out of those that are to be indexed.
+func (lk *lookup) dropLate(pack []byte) error {
+	left := make([]byte, 0, len(lk.late))
+	for e := range slices.Chunk(lk.late, lateSize) {
+		if !bytes.Equal(e[8:8+packKeySize], pack) {
+			left = append(left, e...)
+		}
+	}
+	if len(left) == len(lk.late) {
+		return nil
+	}
+	lk.late = left
+	return lk.meta.Put(keyLate, left)
+}
+
 // fold writes entries of late to index until at most so many bytes of them are left, and returns
 // these. late is not changed.
 func fold(index *bolt.Bucket, late []byte, most int) (left []byte, err error) {

@@ -1,12 +1,9 @@
 package cas
 
 import (
-	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
-	"slices"
-	"strings"
 	"time"
 
 	"wf/protocol"
@@ -19,7 +16,7 @@ import (
 //	memo-of/ID  ─► what the newest result of a role followed from, to say what differs
 
 const (
-	memoPrefix  = "memo/"
+	MemoPrefix  = "memo/" // of the keys of memos: what their heads lead to is kept
 	memoOfs     = "memo-of/"
 	MemosKept   = 10_000              // after a collection, the newest
 	memosKeptAt = 90 * 24 * time.Hour // how long one is kept after it was stored
@@ -34,7 +31,7 @@ type StoredMemo struct {
 
 // FindMemo finds a memo that this user stored; ok is false where there is none.
 func FindMemo(ctx context.Context, s DerivedReader, key string) (m StoredMemo, ok bool, err error) {
-	return memoAt(ctx, s, memoPrefix+key)
+	return memoAt(ctx, s, MemoPrefix+key)
 }
 
 // FindMemoOf finds what the newest result of a role followed from.
@@ -51,7 +48,7 @@ func memoAt(ctx context.Context, s DerivedReader, at string) (m StoredMemo, ok b
 }
 
 // PutMemo is what a batch holds under Derived for a memo, and PutMemoOf for what it followed from.
-func PutMemo(key string, m StoredMemo) Derived { return putMemo(memoPrefix+key, m) }
+func PutMemo(key string, m StoredMemo) Derived { return putMemo(MemoPrefix+key, m) }
 
 // PutMemoOf is PutMemo for MemoOf.
 func PutMemoOf(id string, m StoredMemo) Derived { return putMemo(memoOfs+id, m) }
@@ -61,64 +58,28 @@ func putMemo(at string, m StoredMemo) Derived {
 }
 
 // DropMemo has a memo removed.
-func DropMemo(key string) Derived { return Derived{Key: memoPrefix + key} }
+func DropMemo(key string) Derived { return Derived{Key: MemoPrefix + key} }
 
-// memoEntry is a memo without its data.
-type memoEntry struct {
-	key  string
-	memo protocol.Link
-	at   int64
-}
-
-// memos lists those under a prefix; what cannot be read is listed as of long ago.
-func (s *Store) memos(ctx context.Context, prefix string) (out []memoEntry, err error) {
+// memos lists the derived values under a prefix that ends in a slash, which say when they were stored.
+func (s *Store) memos(ctx context.Context, prefix string) (out []Stamp, err error) {
 	end := prefix[:len(prefix)-1] + "0" // behind the slash
 	err = s.eachPart(ctx, [][]byte{bucketIndex, indexDerived}, []byte(prefix), []byte(end), func(part []entry) error {
 		for _, it := range part {
-			m := memoEntry{key: string(it.key)}
-			if len(it.value) > sumSize {
-				r := reader{b: it.value[sumSize:]}
-				m.memo = r.link()
-				if r.take(sumSize); !r.bad && len(r.b) >= 8 {
-					m.at = int64(binary.BigEndian.Uint64(r.b))
-				}
-			}
-			out = append(out, m)
+			out = append(out, StampOf(string(it.key), it.value))
 		}
 		return nil
 	})
 	return out, err
 }
 
-// dropMemos removes those that are old, and the oldest of those that are too many.
-func (c *collector) dropMemos(ctx context.Context) error {
-	for _, prefix := range []string{memoPrefix, memoOfs} {
-		all, err := c.s.memos(ctx, prefix)
-		if err != nil {
-			return err
-		}
-		slices.SortFunc(all, newestFirst)
-		drop := surplus(all, MemosKept, c.clock-memosKeptAt.Microseconds())
-		if err := c.dropDerived(ctx, drop, func(key string) []string { return []string{key} }); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// newestFirst orders entries by when they were stored.
-func newestFirst(a, b memoEntry) int {
-	return cmp.Or(cmp.Compare(b.at, a.at), strings.Compare(a.key, b.key))
-}
-
 // reachMemos marks what memos lead to. One of which a part is missing is of no use, and harms nothing.
 func (c *collector) reachMemos(ctx context.Context) error {
-	all, err := c.s.memos(ctx, memoPrefix)
+	all, err := c.s.memos(ctx, MemoPrefix)
 	if err != nil {
 		return err
 	}
 	for _, m := range all {
-		if err := c.from(ctx, m.memo, m.key); err != nil && (ctx.Err() != nil || !errors.Is(err, protocol.ErrCorrupt)) {
+		if err := c.from(ctx, m.Head, m.Key); err != nil && (ctx.Err() != nil || !errors.Is(err, protocol.ErrCorrupt)) {
 			return err
 		}
 	}

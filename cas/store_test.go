@@ -26,3 +26,14 @@ func TestStoreConforms(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	castest.ExerciseDir(t, openStore)
 }
+
+func TestStoreCollects(t *testing.T) {
+	castest.ExerciseGC(t, openStore, func(t *testing.T, s *cas.Store) cas.GCReport {
+		t.Helper()
+		r, err := cas.GC(t.Context(), s, cas.GCOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	})
+}

@@ -21,6 +21,11 @@
 // the database; another one takes its claims over once it has seen no beat of it for a whole lease. What the first one runs outside of
 // the database ends before that: see cas.Claim.
 //
+// # Collected
+//
+// GC removes what nothing led to at two collections that lie days apart, and what nobody stored since the first of them. So writers
+// need not keep collections away, and may name for days what they read or stored.
+//
 // # Not promised
 //
 // An order between runs. A user apart from others: those who may write the database may write any run. A tenant is a database.

@@ -1,12 +1,6 @@
 package pgstore
 
-import (
-	"context"
-	"time"
-)
-
-// MinGrace is the shortest time for which a collection keeps what nothing leads to.
-const MinGrace = 3 * 24 * time.Hour
+import "context"
 
 // MayGoOn is nil: no database is held. A directory that was restored is another copy, which may lie beside the one that it
 // was made from, so its runs wait until somebody adopts them. A database that was put back is the only one at its address, and

@@ -87,7 +87,7 @@ func (r Roles) grants() (out []string) {
 	}
 	write := []string{"insert, update on wf.heads", "insert on wf.reflog", "insert, update on wf.blocks", "insert, update, delete on wf.derived", "insert, delete on wf.changes", "insert, update, delete on wf.workers", "insert, update, delete on wf.runs"}
 	give(r.Worker, write...)
-	give(r.GC, append(write, "delete on wf.blocks", "delete on wf.reflog", "delete on wf.heads")...)
+	give(r.GC, append(write, "delete on wf.blocks", "delete on wf.reflog", "delete on wf.heads", "insert, update, delete on wf.unreached")...)
 	give(r.Reader)
 	return out
 }

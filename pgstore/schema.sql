@@ -11,6 +11,7 @@ create table wf.heads (
 	token  bytea,                        -- of the claim, on the tree of this run or on whatever else the name says
 	worker bytea                         -- that has the claim
 ) with (fillfactor = 70);
+create index on wf.heads (base) where base is not null;
 
 create table wf.reflog (
 	name   text collate "C" not null,
@@ -31,6 +32,11 @@ create table wf.blocks (
 	used integer not null                -- the day since 1970 on which it was stored, or stored again
 );
 alter table wf.blocks alter data set storage external;
+
+create table wf.unreached (
+	cid   bytea primary key,             -- a block that nothing led to when a collection began
+	since integer not null               -- on this day, as in blocks.used
+);
 
 create table wf.derived (
 	key   text collate "C" primary key,
