@@ -35,6 +35,11 @@ type Keeper interface {
 	Base(ctx context.Context, run protocol.RunID) (base protocol.RunID, shared protocol.Seq, err error)
 	// Commit makes a batch durable, all of it or nothing; see Store.Commit.
 	Commit(ctx context.Context, b Batch) error
+	// Lacks gives those of the blocks that are not there. The others stay for a day at least, whatever leads to them, or for as long as Hold
+	// keeps collections away.
+	Lacks(ctx context.Context, links []protocol.Link) ([]protocol.Link, error)
+	// Dir names the store for people, and tells it from others.
+	Dir() string
 }
 
 var _ Keeper = (*Store)(nil)

@@ -57,12 +57,12 @@ func Export(ctx context.Context, w io.Writer, from Keeper, o ExportOptions, run 
 			x.note(m, seq)
 		}
 	}
-	blocks, pause, done, err := bulkReader(ctx, from)
+	evidence, pause, done, err := bulkReader(ctx, from)
 	if err != nil {
 		return Stats{}, fmt.Errorf("export run %s: %w", run, err)
 	}
 	defer done()
-	x.from, x.pause = blocks, pause
+	x.from, x.pause = readingAhead(evidence), pause
 	st, err := x.write(ctx)
 	if err != nil {
 		return Stats{}, fmt.Errorf("export run %s: %w", run, err)
@@ -71,19 +71,28 @@ func Export(ctx context.Context, w io.Writer, from Keeper, o ExportOptions, run 
 }
 
 // bulkReader gives what many blocks of a store are read by. pause lets others have the store until the next block.
-func bulkReader(ctx context.Context, from Keeper) (blocks *ahead, pause, done func(), err error) {
-	s, ok := from.(interface {
+func bulkReader(ctx context.Context, from Keeper) (e Evidence, pause, done func(), err error) {
+	nothing := func() {}
+	switch s := from.(type) {
+	case interface {
 		evidence(ctx context.Context) (*storeEvidence, error)
-	})
-	if !ok {
-		return readingAhead(from), func() {}, func() {}, nil
+	}:
+		d, err := s.evidence(ctx)
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		return d, d.release, d.close, nil
+	case Evidence:
+		return s, nothing, nothing, nil
 	}
-	d, err := s.evidence(ctx)
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	return readingAhead(d), d.release, d.close, nil
+	return unnoted{from}, nothing, nothing, nil
 }
+
+// unnoted are blocks without a reflog.
+type unnoted struct{ protocol.Blocks }
+
+// Moves are none.
+func (unnoted) Moves(context.Context, Head) (*Moves, error) { return nil, nil }
 
 // evidence reads the file of the store, which holds it for less than a transaction does.
 func (s *Store) evidence(ctx context.Context) (*storeEvidence, error) {

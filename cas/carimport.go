@@ -135,7 +135,7 @@ func importHeads(ctx context.Context, v *Verifier, into Keeper, in *Imported, o 
 		} else {
 			in.Runs = append(in.Runs, id)
 		}
-		held, err := holds(ctx, into, id, old, h)
+		held, err := holds(ctx, into, old, h)
 		if err != nil {
 			return batch, err
 		}
@@ -163,12 +163,12 @@ func importHeads(ctx context.Context, v *Verifier, into Keeper, in *Imported, o 
 	return batch, nil
 }
 
-// holds reports whether a run that is there holds an event in its history.
-func holds(ctx context.Context, into Keeper, id protocol.RunID, have, want Head) (bool, error) {
+// holds reports whether the journal under a head of a store holds an event in its history.
+func holds(ctx context.Context, s Keeper, have, want Head) (bool, error) {
 	if !have.Link.Defined() || have.Seq < want.Seq {
 		return false, nil
 	}
-	for x, err := range into.Events(ctx, protocol.RunHead(id), "run "+string(id), want.Seq-1) {
+	for x, err := range s.Events(ctx, have.Name, have.Name, want.Seq-1) {
 		return err == nil && x.CID == want.Link, err
 	}
 	return false, nil

@@ -36,6 +36,16 @@ func Bury(h Head, t protocol.Tombstone) (Deletion, error) {
 	return Deletion{h, b, t.At}, err
 }
 
+// Rebury is the deletion of a run that is not there, and that was deleted in another store: by its tombstone there. Commit refuses it with
+// protocol.ErrHeadMoved where the run is there.
+func Rebury(run protocol.RunID, tombstone Block) (d Deletion, err error) {
+	t, err := readTombstone(protocol.DeletedHead(run), tombstone.Data)
+	if err != nil {
+		return d, err
+	}
+	return Deletion{Head{Name: protocol.RunHead(run)}, tombstone, t.At}, nil
+}
+
 // Run is the run that is deleted.
 func (d Deletion) Run() protocol.RunID { return protocol.RunOf(d.head.Name) }
 
@@ -109,10 +119,14 @@ func (s *Store) deletable(tx *bolt.Tx, lk *lookup, all []Deletion) error {
 	for _, d := range all {
 		h, err := s.readHead(tx, d.head.Name)
 		if err == nil && !h.Link.Defined() {
-			err = s.absent(tx, lk, d.head.Name)
+			if d.head.Link.Defined() {
+				err = s.absent(tx, lk, d.head.Name)
+			} else {
+				err = s.deleted(tx, lk, d.head.Name)
+			}
 		}
 		if err == nil && h.Link != d.head.Link {
-			err = fmt.Errorf("delete %s: its head is %s, not %s: %w", d.head.Name, h.Link, d.head.Link, protocol.ErrHeadMoved)
+			err = fmt.Errorf("delete %s: its head is %s, not %s: %w", d.head.Name, h.Link, orNone(d.head.Link), protocol.ErrHeadMoved)
 		}
 		if err != nil {
 			return err

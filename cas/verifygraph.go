@@ -268,6 +268,9 @@ type graph struct {
 	count   struct{ blocks, bytes int64 }
 	counted bool  // every block of the store is in count
 	failed  error // the first error of from that says nothing of a block
+
+	ordered bool // what is met is noted in order
+	order   []blockName
 }
 
 // add examines a block once. The caller has hashed it.
@@ -286,6 +289,9 @@ func (g *graph) put(n blockName, made *node) {
 		return
 	}
 	g.nodes[n] = made
+	if g.ordered {
+		g.order = append(g.order, n)
+	}
 	if !g.counted {
 		g.count.blocks++
 		g.count.bytes += int64(made.size)

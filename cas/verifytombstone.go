@@ -41,15 +41,20 @@ func (v *Verifier) tombstone(ctx context.Context, h Head) (*protocol.Tombstone, 
 	if err != nil {
 		return nil, err
 	}
+	return readTombstone(h.Name, data)
+}
+
+// readTombstone decodes the one that a head names.
+func readTombstone(head string, data []byte) (*protocol.Tombstone, error) {
 	t := new(protocol.Tombstone)
 	if err := Decode(data, t); err != nil {
 		return nil, err
 	}
-	_, err = protocol.ParseLink(t.Head)
+	_, err := protocol.ParseLink(t.Head)
 	switch {
 	case t.Kind != protocol.KindTombstone:
 		return nil, fmt.Errorf("a block of kind %q", t.Kind)
-	case protocol.DeletedHead(t.Run) != h.Name:
+	case protocol.DeletedHead(t.Run) != head:
 		return nil, fmt.Errorf("the tombstone of run %s", t.Run)
 	case err != nil || t.Seq < 1:
 		return nil, errors.New("a tombstone that names no event")

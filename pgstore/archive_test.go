@@ -34,8 +34,8 @@ func exported(t testing.TB, s cas.Keeper, run protocol.RunID, children ...protoc
 // An archive has the same bytes whatever kind of store it was written from, and comes into any.
 func TestArchivesOfBothKindsOfStores(t *testing.T) {
 	dir, db := directory(t), open(t, fresh(t, running(t)))
-	many(t, dir)
-	many(t, db)
+	castest.Many(t, dir)
+	castest.Many(t, db)
 	for _, run := range []protocol.RunID{"one", "fork-of-fork"} {
 		if !bytes.Equal(exported(t, dir, run, "two"), exported(t, db, run, "two")) {
 			t.Errorf("run %s: the archives differ", run)
@@ -73,7 +73,7 @@ func proven(t testing.TB, s cas.Keeper) cas.Report {
 // A run with many events comes in one commit, and is read in parts all the same.
 func TestALongRunThatCameInOneCommit(t *testing.T) {
 	dir, db := directory(t), open(t, fresh(t, running(t)))
-	longer(t, castest.Sample(t, dir, "long", 0, nil), 5000)
+	castest.Longer(t, castest.Sample(t, dir, "long", 0, nil), 5000)
 	want := exported(t, dir, "long")
 	must(cas.Import(t.Context(), bytes.NewReader(want), db, cas.ImportOptions{}))(t)
 	if !bytes.Equal(exported(t, db, "long"), want) {

@@ -234,7 +234,7 @@ func (s *Store) why(r *request, heads map[string]lockedHead) error {
 		h := heads[x.name]
 		switch {
 		case x.kind == drops, x.kind == guards:
-		case h.gone, h.cid == nil && (x.kind == shares || x.kind == buries):
+		case h.gone, h.cid == nil && (x.kind == shares || x.kind == buries && x.old != nil):
 			return s.refusedFor(x, h.gone)
 		case x.kind != shares && string(h.cid) != string(x.old):
 			return fmt.Errorf("commit to %s: its head is %s, not %s: %w", x.name, shown(h.cid), shown(x.old), protocol.ErrHeadMoved)

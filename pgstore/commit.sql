@@ -9,7 +9,7 @@ ok as materialized (
 	where m.b not in (select b from was)
 	group by m.b having bool_and(
 		case m.kind when 0 then h.cid is not distinct from m.old and not h.gone
-			when 1 then h.cid = m.old
+			when 1 then h.cid is not distinct from m.old and not h.gone
 			when 3 then h.cid is not null
 			when 5 then h.cid is not distinct from m.old and not h.gone
 			else true end

@@ -248,24 +248,3 @@ func lineOf(r [][]byte) (l cas.ReflogLine, err error) {
 	}
 	return l, err
 }
-
-const together = `select cid, data from (select b.cid, b.data, sum(octet_length(b.data)) over (order by t.i) - octet_length(b.data) as before
-	from unnest($1::bytea[]) with ordinality t(cid, i) join wf.blocks b using (cid)) x where before < ` + pageBytes
-
-// Blocks reads blocks together; see cas.Together.
-func (s *Store) Blocks(ctx context.Context, links []protocol.Link) (out []cas.Block, err error) {
-	got, err := s.query(ctx, together, array(oidBytes, oidBytea, len(links), func(i int) []byte { return links[i].Bytes() }))
-	if err != nil && !errors.Is(err, protocol.ErrCorrupt) {
-		return nil, err
-	}
-	for _, r := range got {
-		l, err := protocol.CastLink(r[0])
-		if err != nil {
-			continue
-		}
-		if data, err := cas.UnpackBlock(l, r[1]); err == nil { // else Block says what is wrong
-			out = append(out, cas.Block{Link: l, Data: data})
-		}
-	}
-	return out, nil
-}

@@ -32,84 +32,17 @@ func clean(t testing.TB, r cas.Report) {
 	}
 }
 
-// forked begins a run on event at of another one.
-func forked(t testing.TB, s cas.Keeper, run, fork protocol.RunID, at protocol.Seq) *cas.Journal {
-	t.Helper()
-	j := must(cas.OpenJournal(t.Context(), s, run))(t)
-	for e, err := range s.Events(t.Context(), protocol.RunHead(run), string(run), at-1) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		return must(j.Fork(t.Context(), e.TS+1, fork, e, []cas.Draft{{Data: protocol.Forked{Base: e.CID}}}, nil, nil))(t)
-	}
-	t.Fatalf("run %s has no event %d", run, at)
-	return nil
-}
-
-// buried deletes a run.
-func buried(t testing.TB, s cas.Keeper, run protocol.RunID) {
-	t.Helper()
-	h := must(s.Head(t.Context(), protocol.RunHead(run)))(t)
-	d := must(cas.Bury(h, protocol.Tombstone{By: "someone", At: castest.Now, Why: "a test"}))(t)
-	if err := s.Commit(t.Context(), cas.Batch{Deletes: []cas.Deletion{d}}); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// kept has a store keep a tree of files for a run.
-func kept(t testing.TB, s cas.Keeper, run protocol.RunID, content string) protocol.Link {
-	t.Helper()
-	h := must(s.Head(t.Context(), protocol.FilesHead(run)))(t)
-	file := cas.Raw([]byte(content))
-	tree := must(cas.Encode(map[string]any{"a file": file.Link}))(t)
-	keep := must(cas.Encode(protocol.FilesKept{Kind: protocol.KindFilesKept, V: 1, Prev: h.Link, Tree: tree.Link}))(t)
-	err := s.Commit(t.Context(), cas.Batch{Blocks: []cas.Block{file, tree, keep}, Moves: []cas.Move{{Name: protocol.FilesHead(run), Old: h.Link, New: keep.Link, TS: castest.Now}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return keep.Link
-}
-
-// remembered adds to a memory.
-func remembered(t testing.TB, s cas.Keeper, scope, what string) {
-	t.Helper()
-	m, h := must(cas.OpenMemory(s, scope))(t), must(s.Head(t.Context(), protocol.MemoryHead(scope)))(t)
-	must(m.Append(t.Context(), castest.Now, cas.EventRef{Seq: h.Seq, CID: h.Link}, []cas.Draft{{Data: protocol.Remembered{Content: protocol.NewText(what), Tags: []string{}}}}))(t)
-}
-
-// many is a store with runs of all kinds: forks of forks, files, memories, a run that was deleted.
-func many(t *testing.T, s cas.Keeper) {
-	t.Helper()
-	castest.Sample(t, s, "one", 6, func(visit int) string {
-		if visit == 3 {
-			return strings.Repeat("a long answer\n", protocol.ChunkSize/7)
-		}
-		return fmt.Sprint("answer ", visit)
-	})
-	castest.Sample(t, s, "two", 3, nil)
-	forked(t, s, "one", "fork", 8)
-	castest.Append(t, forked(t, s, "fork", "fork-of-fork", 9), 3)
-	forked(t, s, "fork-of-fork", "third", 5)
-	kept(t, s, "one", "first")
-	kept(t, s, "one", "second")
-	remembered(t, s, "notes", "a thing")
-	remembered(t, s, "notes", strings.Repeat("another thing ", 200))
-	castest.Sample(t, s, "gone", 2, nil)
-	kept(t, s, "gone", "its file")
-	buried(t, s, "gone")
-}
-
 func TestVerifyOfAGoodStoreIsClean(t *testing.T) {
 	dsn := fresh(t, running(t))
 	s := open(t, dsn)
 	clean(t, verified(t, s, cas.VerifyOptions{})) // with nothing in it
-	many(t, s)
+	castest.Many(t, s)
 	if _, err := s.Claim(t.Context(), "claimed"); err != nil { // a row without a head
 		t.Fatal(err)
 	}
 	dir := must(cas.Open(t.Context(), t.TempDir()+"/store", cas.Options{}))(t)
 	t.Cleanup(func() { _ = dir.Close() }) // it was only read
-	many(t, dir)
+	castest.Many(t, dir)
 	for _, o := range []cas.VerifyOptions{{}, {Run: "one"}, {Run: "fork-of-fork"}, {Run: "third", All: true}} {
 		r, want := verified(t, s, o), must(cas.Verify(t.Context(), dir, o))(t)
 		clean(t, r)
@@ -139,7 +72,7 @@ func TestVerifyOfAGoodStoreIsClean(t *testing.T) {
 func TestVerifyNamesDamage(t *testing.T) {
 	dsn := fresh(t, running(t))
 	s := open(t, dsn)
-	many(t, s)
+	castest.Many(t, s)
 	perform := func(t *testing.T, sql string) {
 		t.Helper()
 		if err := server.Exec(t.Context(), dsn, sql); err != nil {
@@ -204,7 +137,7 @@ func TestVerifyNamesDamage(t *testing.T) {
 func TestVerifyBesideWriters(t *testing.T) {
 	dsn := fresh(t, running(t))
 	s, writer := open(t, dsn), open(t, dsn)
-	many(t, s)
+	castest.Many(t, s)
 	stop, over := make(chan struct{}), make(chan error, 1)
 	var reports []cas.Report
 	go func() {
@@ -226,14 +159,14 @@ func TestVerifyBesideWriters(t *testing.T) {
 	for n := range 25 {
 		run := protocol.RunID(fmt.Sprint("short-", n))
 		castest.Sample(t, writer, run, 2, nil)
-		forked(t, writer, run, "of-"+run, 3)
+		castest.Forked(t, writer, run, "of-"+run, 3)
 		if n == 0 {
-			live = forked(t, writer, run, "live", 3)
+			live = castest.Forked(t, writer, run, "live", 3)
 		}
 		must(live.Append(t.Context(), castest.Now, []cas.Draft{{Data: protocol.ResumedBy{By: "someone"}}}, []cas.Block{cas.Raw(fmt.Append(nil, "said ", n))}))(t)
-		kept(t, writer, "live", fmt.Sprint("content ", n))
+		castest.Kept(t, writer, "live", fmt.Sprint("content ", n))
 		if n%2 == 0 {
-			buried(t, writer, run)
+			castest.Buried(t, writer, run)
 		}
 	}
 	close(stop)
@@ -247,26 +180,12 @@ func TestVerifyBesideWriters(t *testing.T) {
 }
 
 // lengthened adds n events to runs, each with a text that is a block of its own, a thousand to a run and some hundred to a commit.
-func lengthened(t testing.TB, s cas.Keeper, n int) {
+func lengthened(t *testing.T, s cas.Keeper, n int) {
 	t.Helper()
 	for run := 0; n > 0; run++ {
 		j := castest.Sample(t, s, protocol.RunID(fmt.Sprint("long-", run)), 0, nil)
-		longer(t, j, min(n, 1000))
+		castest.Longer(t, j, min(n, 1000))
 		n -= 1000
-	}
-}
-
-// longer adds n events to a run, each with a text that is a block of its own.
-func longer(t testing.TB, j *cas.Journal, n int) {
-	t.Helper()
-	begun, _ := j.Head()
-	for at := 0; at < n; {
-		var drafts []cas.Draft
-		for ; len(drafts) < 250 && at < n; at++ {
-			text := fmt.Sprintf("%s %d %s", begun, at, strings.Repeat("some words that are said ", 50))
-			drafts = append(drafts, cas.Draft{Step: "a#1", Data: protocol.TextSaid{Content: protocol.NewText(text)}})
-		}
-		must(j.Append(t.Context(), castest.Now, drafts, nil))(t)
 	}
 }
 

@@ -57,3 +57,84 @@ func Sample(t testing.TB, s cas.Backing, id protocol.RunID, visits int, output f
 	add([]cas.Block{result}, cas.Draft{Data: protocol.Finished{Status: protocol.Done, Result: result.Link}})
 	return j
 }
+
+// Forked begins a run on event at of another one.
+func Forked(t *testing.T, s cas.Keeper, run, fork protocol.RunID, at protocol.Seq) *cas.Journal {
+	t.Helper()
+	j := must(cas.OpenJournal(t.Context(), s, run))(t)
+	for e, err := range s.Events(t.Context(), protocol.RunHead(run), string(run), at-1) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		return must(j.Fork(t.Context(), e.TS+1, fork, e, []cas.Draft{{Data: protocol.Forked{Base: e.CID}}}, nil, nil))(t)
+	}
+	t.Fatalf("run %s has no event %d", run, at)
+	return nil
+}
+
+// Buried deletes a run.
+func Buried(t *testing.T, s cas.Keeper, run protocol.RunID) {
+	t.Helper()
+	h := must(s.Head(t.Context(), protocol.RunHead(run)))(t)
+	d := must(cas.Bury(h, protocol.Tombstone{By: "someone", At: Now, Why: "a test"}))(t)
+	if err := s.Commit(t.Context(), cas.Batch{Deletes: []cas.Deletion{d}}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Kept has a store keep a tree of files for a run.
+func Kept(t *testing.T, s cas.Keeper, run protocol.RunID, content string) protocol.Link {
+	t.Helper()
+	h := must(s.Head(t.Context(), protocol.FilesHead(run)))(t)
+	file := cas.Raw([]byte(content))
+	tree := must(cas.Encode(map[string]any{"a file": file.Link}))(t)
+	keep := must(cas.Encode(protocol.FilesKept{Kind: protocol.KindFilesKept, V: 1, Prev: h.Link, Tree: tree.Link}))(t)
+	err := s.Commit(t.Context(), cas.Batch{Blocks: []cas.Block{file, tree, keep}, Moves: []cas.Move{{Name: protocol.FilesHead(run), Old: h.Link, New: keep.Link, TS: Now}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return keep.Link
+}
+
+// Remembered adds to a memory.
+func Remembered(t *testing.T, s cas.Keeper, scope, what string) {
+	t.Helper()
+	m, h := must(cas.OpenMemory(s, scope))(t), must(s.Head(t.Context(), protocol.MemoryHead(scope)))(t)
+	must(m.Append(t.Context(), Now, cas.EventRef{Seq: h.Seq, CID: h.Link}, []cas.Draft{{Data: protocol.Remembered{Content: protocol.NewText(what), Tags: []string{}}}}))(t)
+}
+
+// Many is a store with runs of all kinds: forks of forks, files, memories, a run that was deleted.
+func Many(t *testing.T, s cas.Keeper) {
+	t.Helper()
+	Sample(t, s, "one", 6, func(visit int) string {
+		if visit == 3 {
+			return strings.Repeat("a long answer\n", protocol.ChunkSize/7)
+		}
+		return fmt.Sprint("answer ", visit)
+	})
+	Sample(t, s, "two", 3, nil)
+	Forked(t, s, "one", "fork", 8)
+	Append(t, Forked(t, s, "fork", "fork-of-fork", 9), 3)
+	Forked(t, s, "fork-of-fork", "third", 5)
+	Kept(t, s, "one", "first")
+	Kept(t, s, "one", "second")
+	Remembered(t, s, "notes", "a thing")
+	Remembered(t, s, "notes", strings.Repeat("another thing ", 200))
+	Sample(t, s, "gone", 2, nil)
+	Kept(t, s, "gone", "its file")
+	Buried(t, s, "gone")
+}
+
+// Longer adds n events to a run, each with a text that is a block of its own.
+func Longer(t *testing.T, j *cas.Journal, n int) {
+	t.Helper()
+	begun, _ := j.Head()
+	for at := 0; at < n; {
+		var drafts []cas.Draft
+		for ; len(drafts) < 250 && at < n; at++ {
+			text := fmt.Sprintf("%s %d %s", begun, at, strings.Repeat("some words that are said ", 50))
+			drafts = append(drafts, cas.Draft{Step: "a#1", Data: protocol.TextSaid{Content: protocol.NewText(text)}})
+		}
+		must(j.Append(t.Context(), Now, drafts, nil))(t)
+	}
+}
