@@ -28,7 +28,12 @@ type pageFile struct {
 	torn  []int               // metas that are not sound
 	fault func(what string)   // hears of every damage, once for each place
 	used  map[uint64]struct{} // pages read in this walk, or nil
+
+	branches map[uint64]pageContent // that lookups have met, branchesMost at most
 }
+
+// branchesMost are some MB of branches; each leads to some hundred pages.
+const branchesMost = 512
 
 const (
 	pageHead     = 16 // id u64, flags u16, count u16, overflow u32
@@ -177,6 +182,21 @@ func (p *pageFile) read(id uint64) (pageContent, bool) {
 	return p.elements(b, binary.LittleEndian.Uint16(b[8:]) == pageLeaf, fmt.Sprintf("page %d", id), int64(id)*p.page), true
 }
 
+// onWay is read for lookups: they meet the same branches again and again.
+func (p *pageFile) onWay(id uint64) (pageContent, bool) {
+	if c, ok := p.branches[id]; ok {
+		return c, true
+	}
+	c, ok := p.read(id)
+	if ok && !c.leaf {
+		if p.branches == nil || len(p.branches) == branchesMost {
+			p.branches = map[uint64]pageContent{}
+		}
+		p.branches[id] = c
+	}
+	return c, ok
+}
+
 // image reads a page of one of these types, with its overflow.
 func (p *pageFile) image(id uint64, types ...uint16) ([]byte, error) {
 	count := uint64(p.size / p.page)
@@ -306,7 +326,7 @@ func (t tree) find(key []byte) (pageItem, bool) {
 			c = t.p.elements(t.inline, true, "an inline page", t.at)
 		} else {
 			var ok bool
-			if c, ok = t.p.read(id); !ok {
+			if c, ok = t.p.onWay(id); !ok {
 				return pageItem{}, false
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"iter"
 	"math/rand/v2"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -47,6 +48,7 @@ func ExerciseCopy(t *testing.T, from, to Place) {
 		{"a damaged run stays away, and the others come", copyDamaged},
 		{"files are kept beside those that are there", copyFiles},
 		{"long answers come in parts", copyLarge},
+		{"a long run comes in parts", copyLong},
 		{"many runs come, and later those that are new", copyMany},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.run(t, from, to) })
@@ -432,6 +434,33 @@ func copyLarge(t *testing.T, from, to Place) {
 	got := copied(t, a, w, cas.CopyOptions{})
 	if got.Bytes < 20<<20 || w.commits < 10 {
 		t.Errorf("%+v in %d commits", got, w.commits)
+	}
+	same(t, a, b)
+	to.clean(t, b)
+}
+
+func copyLong(t *testing.T, from, to Place) {
+	a, b := from.Open(t), to.Open(t)
+	n := 2_000
+	if os.Getenv("WF_BENCH") == "1" {
+		n = 100_000
+	}
+	j := Sample(t, a, "long", 0, nil)
+	Longer(t, j, n)
+	var most uint64
+	begun := time.Now()
+	got := copied(t, a, b, cas.CopyOptions{Progress: func(cas.CopyProgress) {
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		most = max(most, m.HeapAlloc)
+	}})
+	first := time.Since(begun)
+	Append(t, j, 10)
+	begun = time.Now()
+	again := copied(t, a, b, cas.CopyOptions{})
+	t.Logf("%d events, %d blocks, %d MB in %v with a heap of %d MB at most; 10 more in %v", n, got.Blocks, got.Bytes>>20, first.Round(time.Millisecond), most>>20, time.Since(begun).Round(time.Millisecond))
+	if again.Blocks > 15 || len(again.Forwarded) != 1 {
+		t.Errorf("%+v", again)
 	}
 	same(t, a, b)
 	to.clean(t, b)
