@@ -148,7 +148,7 @@ func TestCommitThatLandsAfterItWasSettled(t *testing.T) {
 				_, err := j.Append(ctx, castest.Now, draft, nil)
 				done <- err
 			}()
-			p.AwaitRequest()
+			p.AwaitHeld()
 			p.Cut()
 			p.Release() // the held request and the one that is sent again race
 			err := <-done

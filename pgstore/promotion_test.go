@@ -59,7 +59,17 @@ func TestCommitCutOffBeforeTheStandbyHasIt(t *testing.T) {
 					_, err := j.Append(ctx, castest.Now, draft, nil)
 					done <- err
 				}()
-				until(t, direct, `select count(*) `+waits, 1)
+				awaitWaiting := func(besides int64) {
+					t.Helper()
+					for ask(t, direct, fmt.Sprintf(`select count(*) %s and pid <> %d`, waits, besides)) == 0 {
+						select {
+						case err := <-done:
+							t.Fatalf("it was acknowledged, and the standby does not have it (%v)", err)
+						default:
+						}
+					}
+				}
+				awaitWaiting(0)
 				if n := ask(t, direct, moved); n != before {
 					t.Errorf("it is seen before the standby has it: %d moves", n)
 				}
@@ -68,15 +78,10 @@ func TestCommitCutOffBeforeTheStandbyHasIt(t *testing.T) {
 					if n := ask(t, direct, fmt.Sprintf(`select %s(%d)::int`, by, pid)); n != 1 {
 						t.Errorf("no backend was asked to end: %d", n)
 					}
-					until(t, direct, fmt.Sprintf(`select count(*) %s and pid <> %d`, waits, pid), 1)
+					awaitWaiting(pid)
 					if n := ask(t, direct, moved); n != before+1 {
 						t.Errorf("%d moves on the primary alone, want %d", n, before+1)
 					}
-				}
-				select {
-				case err := <-done:
-					t.Fatalf("it was acknowledged, and the standby does not have it (%v)", err)
-				default:
 				}
 				if promoted {
 					if err := primary.Kill(); err != nil {

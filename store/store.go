@@ -11,7 +11,7 @@ import (
 // A Store is a store of runs of either kind, as commands and daemons use it.
 type Store interface {
 	engine.Store
-	cas.Backing
+	cas.Keeper
 
 	// LockSink makes this process the only one that delivers to a sink; see notify.Store.
 	LockSink(ctx context.Context, name string) (unlock func() error, ok bool, err error)

@@ -17,7 +17,7 @@ type Proxy struct {
 	pairs map[*pair]bool
 	hold  hold
 	woken *sync.Cond
-	bytes int // that clients have said since Hold
+	held  int // what is held back, of so many connections and directions
 	over  bool
 }
 
@@ -82,12 +82,13 @@ func (p *Proxy) carry(x *pair, from, to net.Conn, held func(hold) bool, request 
 		n, err := from.Read(buf)
 		kept.Write(buf[:n])
 		p.mu.Lock()
-		if request {
-			p.bytes += n
+		if kept.Len() > 0 {
+			p.held++
 			p.woken.Broadcast()
-		}
-		for held(p.hold) && !p.over && !(x.cut && !request) {
-			p.woken.Wait()
+			for held(p.hold) && !p.over && !(x.cut && !request) {
+				p.woken.Wait()
+			}
+			p.held--
 		}
 		p.mu.Unlock()
 		if kept.Len() > 0 {
@@ -123,15 +124,15 @@ func (p *Proxy) Release() { p.set(hold{}) }
 func (p *Proxy) set(h hold) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.hold, p.bytes = h, 0
+	p.hold = h
 	p.woken.Broadcast()
 }
 
-// AwaitRequest returns when a client has said something since the last Hold.
-func (p *Proxy) AwaitRequest() {
+// AwaitHeld returns when something is held back.
+func (p *Proxy) AwaitHeld() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for p.bytes == 0 && !p.over {
+	for p.held == 0 && !p.over {
 		p.woken.Wait()
 	}
 }
