@@ -4,14 +4,16 @@ import (
 	"context"
 	mathrand "math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
 // Each group leaves a row in wf.changes under the number of its transaction. Numbers are given out at the beginning of
 // transactions and become visible at their end, so "greater than the last one seen" would miss those that ended late: a poll
-// asks for what its own snapshot shows and that of the poll before did not. A database that was put back to an earlier state
-// counts as a change too.
-const readChanges = `select pg_current_snapshot()::text,
+// asks for what its own snapshot shows and that of the poll before did not. A server that crashed, or was put back to an earlier state,
+// gives numbers out again that the poll before took for those of ended transactions: a server that started since, or a connection
+// that was lost, counts as a change.
+const readChanges = `select pg_current_snapshot()::text, pg_postmaster_start_time()::text,
 	pg_snapshot_xmax(pg_current_snapshot()) < pg_snapshot_xmax($1::pg_snapshot) or exists(select 1 from wf.changes
 		where x >= pg_snapshot_xmin($1::pg_snapshot) and not pg_visible_in_snapshot(x, $1::pg_snapshot) and by <> $2)`
 
@@ -26,8 +28,11 @@ const (
 type follower struct {
 	turn chan struct{} // of the one that polls
 
-	snapshot string // of the last poll; held by turn, as is the next
+	snapshot string // of the last poll; held by turn, as are the next two
+	started  string // when the server did
 	dropped  time.Time
+
+	lost atomic.Bool // a connection was, since the last poll
 
 	mu    sync.Mutex
 	polls time.Time // the last one
@@ -95,9 +100,10 @@ func (s *Store) poll(ctx context.Context) error {
 		}
 		f.dropped = asked
 	}
-	changed := len(got[0][1]) == 1 && got[0][1][0] == 1 || asked.Sub(last) > changesKnown
+	changed := len(got[0][2]) == 1 && got[0][2][0] == 1 || asked.Sub(last) > changesKnown
+	changed = f.lost.Swap(false) || f.started != string(got[0][1]) || changed
 	first := f.snapshot == ""
-	f.snapshot = string(got[0][0])
+	f.snapshot, f.started = string(got[0][0]), string(got[0][1])
 	f.mu.Lock()
 	f.polls = asked
 	f.mu.Unlock()

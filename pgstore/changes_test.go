@@ -3,11 +3,14 @@ package pgstore_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"wf/cas"
+	"wf/pgstore"
+	"wf/pgstore/pgtest"
 	"wf/protocol"
 )
 
@@ -61,5 +64,41 @@ func TestARefusedBatchIsNoChange(t *testing.T) {
 	}
 	if n := ask(t, dsn, `select count(*) from wf.changes`); n != 0 {
 		t.Errorf("%d changes", n)
+	}
+}
+
+// A server that crashed gives the numbers of transactions out again that left nothing behind: a follower took them for ended, and hears
+// of those that have them now.
+func TestAChangeUnderANumberThatWasGivenOutBefore(t *testing.T) {
+	srv, ctx := started(pgtest.Start("wal_writer_delay='10s'", "autovacuum=off"))(t), t.Context()
+	dsn := fresh(t, srv)
+	s := must(pgstore.Open(ctx, dsn, pgstore.Options{Poll: 1}))(t) // each look asks the database
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	next := func() int64 { return ask(t, dsn, `select pg_snapshot_xmax(pg_current_snapshot())::text`) }
+	burn := `begin; select pg_current_xact_id(); rollback;`
+	if err := srv.Exec(ctx, dsn, strings.Repeat(burn, 50)); err != nil {
+		t.Fatal(err)
+	}
+	n, seen := must(s.Changes(ctx))(t), next()
+	if err := errors.Join(srv.Kill(), srv.Restart()); err != nil {
+		t.Fatal(err)
+	}
+	again := next()
+	b := cas.Raw([]byte("b"))
+	if err := open(t, dsn).Commit(ctx, cas.Batch{Blocks: []cas.Block{b}, Moves: []cas.Move{{Name: "memory/a", New: b.Link}}}); err != nil {
+		t.Fatal(err)
+	}
+	if next() > seen || again >= seen {
+		t.Fatalf("the numbers before %d were not given out again: from %d", seen, again)
+	}
+	if err := srv.Exec(ctx, dsn, strings.Repeat(burn, 100)); err != nil {
+		t.Fatal(err)
+	}
+	if got := must(s.Changes(ctx))(t); got == n {
+		t.Error("the commit was not heard of")
 	}
 }

@@ -205,6 +205,7 @@ func (s *Store) on(ctx context.Context, f func(c *conn) (begun bool, err error))
 		begun, err := f(c)
 		if c.pg.IsClosed() {
 			c.close()
+			s.follows.lost.Store(true)
 			if used && !begun && ctx.Err() == nil {
 				continue
 			}
