@@ -2,7 +2,9 @@ package pgstore
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/url"
 	"slices"
@@ -103,6 +105,15 @@ func parse(dsn string) (*address, error) {
 	return a, nil
 }
 
+// hosts is how many there are.
+func (a *address) hosts() int {
+	all := map[string]bool{fmt.Sprint(a.cfg.Host, " ", a.cfg.Port): true}
+	for _, h := range a.cfg.Fallbacks { // one with TLS and one without have two entries
+		all[fmt.Sprint(h.Host, " ", h.Port)] = true
+	}
+	return len(all)
+}
+
 // local reports whether a host is this machine: a directory of a socket, or a loopback address.
 func local(host string) bool {
 	if strings.HasPrefix(host, "/") || strings.HasPrefix(host, "@") || host == "localhost" {
@@ -119,22 +130,33 @@ var errNoCancel = fmt.Errorf("no cancel request is sent")
 // A dead peer is noticed after 25 s: a COMMIT has no deadline.
 var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 10 * time.Second, Interval: 5 * time.Second, Count: 3}
 
-// connect opens a connection, whatever the database behind it holds. Of several hosts it is the first that is valid; nil takes any.
+// connect opens a connection, whatever the database behind it holds. Of several hosts it is the first that is valid; nil takes any. That a host is
+// an older copy counts only where no other host is away, which may be the one that is not.
 func (a *address) connect(ctx context.Context, valid pgconn.ValidateConnectFunc) (*conn, error) {
 	c, open := new(conn), new(atomic.Bool)
+	last, answered := "", map[string]bool{}
 	cfg := a.cfg.Copy()
 	dialer := net.Dialer{KeepAliveConfig: keepAlive, Control: giveUpUnacknowledged}
 	cfg.DialFunc = func(ctx context.Context, network, to string) (net.Conn, error) {
 		if open.Load() {
 			return nil, errNoCancel
 		}
+		if last = to; !answered[to] {
+			answered[to] = false // it was asked
+		}
 		return dialer.DialContext(ctx, network, to)
 	}
 	cfg.OnNotice = func(_ *pgconn.PgConn, n *pgconn.Notice) { c.notice = n }
 	if valid != nil {
-		cfg.ValidateConnect = valid
+		cfg.ValidateConnect = func(ctx context.Context, pg *pgconn.PgConn) error {
+			answered[last] = true
+			return valid(ctx, pg)
+		}
 	}
 	pg, err := pgconn.ConnectConfig(ctx, cfg)
+	if errors.Is(err, protocol.ErrRolledBack) && (len(answered) < a.hosts() || slices.Contains(slices.Collect(maps.Values(answered)), false)) {
+		err = fmt.Errorf("%w: %w", protocol.ErrUnreachable, err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", a.shown, classify(ctx, err))
 	}

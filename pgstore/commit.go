@@ -178,6 +178,7 @@ func (s *Store) try(group []*request, unclear bool) (maybe bool, err error) {
 		heads[string(r[0])] = lockedHead{cid: r[1], gone: len(r[2]) == 1 && r[2][0] == 1, token: r[3], worker: r[4]}
 	}
 	due := false
+	s.seen.remember(group, stored)
 	for i, r := range group {
 		if stored[i] {
 			due = due || r.makesDue()

@@ -26,6 +26,11 @@
 // GC removes what nothing led to at two collections that lie days apart, and what nobody stored since the first of them. So writers
 // need not keep collections away, and may name for days what they read or stored.
 //
+// # Put back
+//
+// A database that lacks what was last acknowledged to this process, because it was put back to an older copy or is a primary
+// that a promotion left behind, is neither read nor written: errors wrap protocol.ErrRolledBack.
+//
 // # Not promised
 //
 // An order between runs. A user apart from others: those who may write the database may write any run. A tenant is a database.

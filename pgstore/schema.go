@@ -31,10 +31,16 @@ type Meta struct {
 
 const readMeta = `select layout::bigint, min_writer::bigint, uuid::text from wf.meta`
 
+// noStore reports whether a statement failed because there are no tables of a store.
+func noStore(err error) bool {
+	e, is := errors.AsType[*pgconn.PgError](err)
+	return is && (e.Code == "42P01" || e.Code == "3F000") // no such table, or schema
+}
+
 // metaOf reads the meta row; ok is false where there is no store.
 func metaOf(ctx context.Context, c *conn, sql string) (m Meta, ok bool, err error) {
 	got, err := c.query(ctx, sql)
-	if e, is := errors.AsType[*pgconn.PgError](err); is && (e.Code == "42P01" || e.Code == "3F000") { // no such table, or schema
+	if noStore(err) {
 		return m, false, nil
 	}
 	if err != nil {

@@ -53,6 +53,7 @@ type Store struct {
 	worker  *worker
 	outage  *outage
 	due     chan struct{} // holds a hint that runs are due
+	seen    seen
 }
 
 var (
@@ -99,7 +100,12 @@ func (s *Store) connect(ctx context.Context, writes bool) (*conn, error) {
 	if writes {
 		valid = pgconn.ValidateConnectTargetSessionAttrsReadWrite
 	}
-	c, err := s.a.connect(ctx, valid)
+	c, err := s.a.connect(ctx, func(ctx context.Context, pg *pgconn.PgConn) error {
+		if err := valid(ctx, pg); err != nil {
+			return err
+		}
+		return s.seen.check(ctx, &conn{pg: pg}, s.uuid)
+	})
 	if err != nil {
 		return nil, err
 	}
