@@ -137,16 +137,6 @@ func nameOf(dsn string) string {
 func TestLargeBatches(t *testing.T) {
 	dsn, ctx := fresh(t, running(t)), t.Context()
 	s := open(t, dsn)
-	noise := func(seed uint64, n int) []byte {
-		out := make([]byte, n)
-		for i := range out {
-			seed ^= seed << 13
-			seed ^= seed >> 7
-			seed ^= seed << 17
-			out[i] = byte(seed >> 32)
-		}
-		return out
-	}
 	for i, sizes := range [][]int{{4<<20 - 100}, {4<<20 + 1}, {3 << 20, 3 << 20, 3 << 20, 3 << 20, 3 << 20}, {9 << 20, 1}} {
 		var blocks []cas.Block
 		for k, n := range sizes {

@@ -19,6 +19,8 @@ type program struct {
 	user *syscall.SysProcAttr // nil: that of this process
 	cmd  *exec.Cmd
 	over chan struct{} // closed when the process has ended
+
+	unmount func() error // of the file system on the directory; nil without one
 }
 
 // nobody owns the directory where this process is root.
@@ -134,6 +136,9 @@ func (p *program) Kill() error {
 	return err
 }
 
+// Wait returns when the process has ended.
+func (p *program) Wait() { <-p.over }
+
 // stop ends the process by a signal, and removes the directory.
 func (p *program) stop(by os.Signal) error {
 	if p.over != nil {
@@ -142,6 +147,11 @@ func (p *program) stop(by os.Signal) error {
 		case <-p.over:
 		case <-time.After(patience):
 			_ = p.Kill()
+		}
+	}
+	if p.unmount != nil {
+		if err := p.unmount(); err != nil {
+			return err
 		}
 	}
 	return os.RemoveAll(p.dir)

@@ -70,8 +70,10 @@ func newServer(cluster func(*Server) error, settings ...string) (s *Server, err 
 }
 
 // Start makes a database cluster and starts it with these settings ("fsync=off").
-func Start(settings ...string) (*Server, error) {
-	s, err := newServer(copyCluster, append([]string{"listen_addresses=''", "max_connections=60", "shared_buffers='16MB'", "dynamic_shared_memory_type=mmap", // in its directory, so that nothing of a killed one is left
+func Start(settings ...string) (*Server, error) { return start(copyCluster, settings...) }
+
+func start(cluster func(*Server) error, settings ...string) (*Server, error) {
+	s, err := newServer(cluster, append([]string{"listen_addresses=''", "max_connections=60", "shared_buffers='16MB'", "dynamic_shared_memory_type=mmap", // in its directory, so that nothing of a killed one is left
 		"idle_in_transaction_session_timeout='10s'"}, settings...)...)
 	if err != nil {
 		return nil, err
