@@ -2,7 +2,7 @@
 
 FUZZTIME ?= 5s
 
-.PHONY: check test race lint fuzz bench page build release demo day update clean
+.PHONY: check test race lint fuzz faults bench page build release demo day update clean
 
 check: ## everything that CI checks
 	.ci/run
@@ -21,6 +21,9 @@ lint: ## gofmt, go vet, staticcheck and the arrows between layers
 
 fuzz: ## every fuzz target for $(FUZZTIME)
 	.ci/fuzz $(FUZZTIME)
+
+faults: ## the faults of a store in a database, a hundred times as many as in the tests; half an hour
+	WF_FAULTS=1 go test -count=1 -timeout 3h -v -run 'KilledPrimary|Histories|Promotion|ManyCommits' ./pgstore
 
 bench: ## speed and memory, each beside a bare variant of the same run
 	go test -run '^$$' -bench . ./engine ./cas ./agentkit ./agentkit/memory ./hub/replay ./hub/relay ./daemon ./cmd/internal/chat
