@@ -2,7 +2,6 @@ package pgstore_test
 
 import (
 	"errors"
-	"fmt"
 	"testing"
 
 	"wf/cas"
@@ -102,55 +101,5 @@ func TestRestoreWhileACommitIsUnclear(t *testing.T) {
 	}
 	if n := ask(t, direct, moved); n != 0 {
 		t.Errorf("%d moves were stored", n)
-	}
-}
-
-// A primary that was left behind by a promotion still answers, and takes writes: it stands first in the address, and is passed over. While
-// the new one is away nothing is read of the old one, and all goes on when it is back.
-func TestAPrimaryThatWasLeftBehind(t *testing.T) {
-	ctx := t.Context()
-	old := started(pgtest.Start())(t)
-	direct := fresh(t, old)
-	standby := started(old.Standby(ctx, nil))(t)
-	s := open(t, pgtest.DSN(nameOf(direct), old, standby))
-	j := must(s.Journal(ctx, "r1"))(t)
-	castest.Append(t, j, 3)
-	if err := errors.Join(old.Kill(), standby.Promote(ctx)); err != nil {
-		t.Fatal(err)
-	}
-	must(j.Append(ctx, castest.Now, draft, nil))(t)
-	if err := errors.Join(old.Set("synchronous_standby_names=''"), old.Restart()); err != nil {
-		t.Fatal(err)
-	}
-	breaks := func(srv *pgtest.Server) {
-		t.Helper()
-		if err := srv.Exec(ctx, srv.DSN("postgres"), fmt.Sprintf(`select pg_terminate_backend(pid) from pg_stat_activity where datname = '%s'`, nameOf(direct))); err != nil {
-			t.Fatal(err)
-		}
-	}
-	breaks(standby)
-	must(j.Append(ctx, castest.Now, draft, nil))(t)
-	if h := must(s.Head(ctx, "run/r1"))(t); h.Seq != 5 {
-		t.Errorf("the head is at %d, want 5", h.Seq)
-	}
-	if err := standby.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.Head(ctx, "run/r1"); !errors.Is(err, protocol.ErrUnreachable) {
-		t.Errorf("a read while the primary is away: %v", err)
-	}
-	done := make(chan error, 1)
-	go func() {
-		_, err := j.Append(ctx, castest.Now, draft, nil)
-		done <- err
-	}()
-	if err := standby.Restart(); err != nil {
-		t.Fatal(err)
-	}
-	if err := <-done; err != nil {
-		t.Error(err)
-	}
-	if n := ask(t, old.DSN(nameOf(direct)), `select max(seq) from wf.reflog where name = 'run/r1'`); n != 3 {
-		t.Errorf("the primary that was left behind has event %d, want 3", n)
 	}
 }
