@@ -19,22 +19,28 @@ const (
 	readRoot = `select coalesce(root, name) from wf.heads where name = $1`
 
 	// What this process may have claimed, and was not told so, is its own.
-	claimFree = `insert into wf.heads(name, token, worker) values ($1, $2, $3)
+	claimFree = `with c as (insert into wf.heads(name, token, worker) values ($1, $2, $3)
 	on conflict (name) do update set token = excluded.token, worker = excluded.worker
-	where heads.worker is null or heads.worker = $3 and heads.token = any($4::bytea[]) returning true`
+	where heads.worker is null or heads.worker = $3 and heads.token = any($4::bytea[]) returning name),
+	` + claimsRun + ` select true from c`
 
 	// The row of a dead worker is locked, so that it does not come to life meanwhile. One that it has no more cannot be.
-	claimDead = `with d as (select from wf.workers where id = $4 and beat = $5 for share)
-	update wf.heads set token = $2, worker = $3 where name = $1 and worker = $4
-	and (exists (select from d) or $5 < 0 and not exists (select from wf.workers where id = $4)) returning true`
+	claimDead = `with d as (select from wf.workers where id = $4 and beat = $5 for share),
+	c as (update wf.heads set token = $2, worker = $3 where name = $1 and worker = $4
+	and (exists (select from d) or $5 < 0 and not exists (select from wf.workers where id = $4)) returning name),
+	` + claimsRun + ` select true from c`
 
 	readClaim = `select h.worker, coalesce(w.beat, -1), coalesce(w.host, ''), coalesce(w.pid, 0)::bigint,
 	coalesce((extract(epoch from statement_timestamp() - w.at) * 1000)::bigint, -1), coalesce(w.lease, 0)::bigint
 	from wf.heads h left join wf.workers w on w.id = h.worker
 	where h.name = coalesce((select root from wf.heads where name = $1), $1) and h.worker is not null`
 
-	dropClaims = `update wf.heads h set token = null, worker = null from unnest($1::text[], $2::bytea[]) as t(name, token)
-	where h.name = t.name and h.token = t.token`
+	dropClaims = `with c as (update wf.heads h set token = null, worker = null from unnest($1::text[], $2::bytea[]) as t(name, token)
+	where h.name = t.name and h.token = t.token returning h.name)
+	update wf.runs r set worker = null from c where starts_with(c.name, 'run/') and r.run = substr(c.name, 5)`
+
+	// What is claimed is not given out to others.
+	claimsRun = `r as (update wf.runs r set worker = $3 from c where starts_with(c.name, 'run/') and r.run = substr(c.name, 5))`
 
 	readTokens = `select name, token from wf.heads where name = any($1::text[])`
 )

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	mathrand "math/rand/v2"
 	"strings"
+	"sync"
 	"time"
 
 	"wf/cas"
@@ -79,13 +80,20 @@ func standings(group []*request) []param {
 	}
 }
 
-// takeDue gives out runs, each for a moment: the process claims it then, or it is given out again. It is not worth a wait for
-// the disk. Rows that others look at are passed over, so that it waits for none.
-const takeDue = `with clock as materialized (select (extract(epoch from statement_timestamp()) * 1000000)::bigint as now, set_config('synchronous_commit', 'off', true)),
+// takeDue gives out runs of those that some condition is about, each for a moment: the process claims it then, or it is given out again.
+// That is not worth a wait for the disk. Rows that others look at are passed over, so that it waits for none.
+const (
+	takeDue = `with clock as materialized (select (extract(epoch from statement_timestamp()) * 1000000)::bigint as now, set_config('synchronous_commit', 'off', true)),
 d as materialized (
-	select run from wf.runs where worker is null and due is not null and due <= (extract(epoch from statement_timestamp()) * 1000000)::bigint and needs <@ $1
+	select run from wf.runs where %s and due <= (extract(epoch from statement_timestamp()) * 1000000)::bigint and needs <@ $1
 	order by due limit $2 for no key update skip locked)
 update wf.runs r set due = clock.now + $3, woken = false from d, clock where r.run = d.run returning r.run`
+
+	free   = `worker is null and due is not null`
+	orphan = `worker is not null and (worker = any($4::bytea[]) or not exists (select from wf.workers w where w.id = runs.worker))`
+)
+
+var takeFree, takeOrphans = fmt.Sprintf(takeDue, free), fmt.Sprintf(takeDue, orphan)
 
 // handover is how long a run that was given out is given to no other process, before it is claimed.
 const handover = 5 * time.Second
@@ -93,17 +101,41 @@ const handover = 5 * time.Second
 // mostDue is how many runs are given out at once at most.
 const mostDue = 32
 
-// Due gives out runs that are due; see engine.Queue.
-func (s *Store) Due(ctx context.Context, have []string, limit int) ([]protocol.RunID, error) {
-	got, err := s.query(ctx, takeDue, texts(have), long(int64(min(limit, mostDue))), long(handover.Microseconds()))
+// Due gives out runs that are due; see engine.Queue. They come with those of workers that are dead.
+func (s *Store) Due(ctx context.Context, have []string, limit int) (out []protocol.RunID, err error) {
+	if err := s.worker.join(ctx); err != nil { // who is dead is known to those that listen
+		return nil, err
+	}
+	take := func(sql string, more ...param) error {
+		got, err := s.query(ctx, sql, append([]param{texts(have), long(int64(min(limit, mostDue) - len(out))), long(handover.Microseconds())}, more...)...)
+		for _, r := range got {
+			out = append(out, protocol.RunID(r[0]))
+		}
+		return err
+	}
+	if err = take(takeFree); err == nil && len(out) < min(limit, mostDue) && s.orphans.due(s.o.Lease) {
+		err = take(takeOrphans, byteas(s.worker.deadOnes()))
+	}
 	if err != nil {
 		return nil, fmt.Errorf("runs that are due: %w", err)
 	}
-	out := make([]protocol.RunID, len(got))
-	for i, r := range got {
-		out[i] = protocol.RunID(r[0])
-	}
 	return out, nil
+}
+
+// orphans says when runs of workers that are dead are looked for: as often as workers beat, since none dies faster.
+type orphans struct {
+	mu   sync.Mutex
+	last time.Time
+}
+
+func (o *orphans) due(lease time.Duration) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if time.Since(o.last) < lease/beatsPerLease {
+		return false
+	}
+	o.last = time.Now()
+	return true
 }
 
 // putOff has a run that is due be due later.
@@ -149,7 +181,7 @@ func (s *Store) AwaitDue(ctx context.Context) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	case <-s.life.Done():
-		return errClosed
+		return context.Cause(s.life)
 	}
 	return nil
 }

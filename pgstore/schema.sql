@@ -65,6 +65,7 @@ create table wf.runs (
 	worker bytea                         -- that has claimed it
 ) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000);
 create index runs_due on wf.runs (due) where worker is null and due is not null;
+create index runs_claimed on wf.runs (worker) where worker is not null;
 
 create table wf.changes (
 	x     xid8 not null default pg_current_xact_id(),

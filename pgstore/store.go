@@ -52,6 +52,7 @@ type Store struct {
 	follows follower
 	worker  *worker
 	outage  *outage
+	orphans orphans
 	due     chan struct{} // holds a hint that runs are due
 	seen    seen
 }

@@ -243,6 +243,18 @@ func (w *worker) dead(id string, beat int64) bool {
 	return ok && x.beat == beat && x.last.Sub(x.since) >= x.lease
 }
 
+// deadOnes are the workers whose claims may be taken over.
+func (w *worker) deadOnes() (ids [][]byte) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for id, x := range w.seen {
+		if x.last.Sub(x.since) >= x.lease {
+			ids = append(ids, []byte(id))
+		}
+	}
+	return ids
+}
+
 // forgetDead removes the rows of workers that are long dead.
 func (w *worker) forgetDead(ctx context.Context) error {
 	w.mu.Lock()
