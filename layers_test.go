@@ -72,6 +72,7 @@ func layerOf(name string) string {
 // import in turn, and the servers and suites that exist for tests.
 var mayTest = map[string][]string{
 	"workflows": {"engine", "agentkit", "roles", "cas", "api", "protocol"},
+	"daemon":    {"roles", "pgstore"},
 	"engine":    {"agentkit"},
 	"hub":       {"cas"},
 	"cmd":       {"pgstore"}, // a database to work with

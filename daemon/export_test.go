@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"wf/api"
+	"wf/engine"
 	"wf/engine/rules"
 	"wf/hub/queue"
 	"wf/hub/relay"
@@ -66,3 +67,15 @@ func HandlerOf(h *Hub) http.Handler { return h.relay.Handler() }
 
 // Moved is what a hub tells a daemon that has a run of another worker.
 func Moved(d *Daemon, run protocol.RunID, to string) { d.moved(run, to) }
+
+// NewSupervisor is one without a service around it.
+func NewSupervisor(s engine.Store, e *engine.Engine, log *slog.Logger) *Supervisor {
+	return &Supervisor{s: s, e: e, log: log, note: func(protocol.RunID) {}, looked: make(chan struct{})}
+}
+
+// Kept is how many runs a supervisor has in memory.
+func (k *Supervisor) Kept() int {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return len(k.runs) + len(k.unmanaged) + len(k.foreign)
+}

@@ -28,6 +28,8 @@ type Reply struct {
 	// Bound is the name of an authenticated person other than the user of this process, "" for none: where
 	// the question has assignees it has to be one of them.
 	Bound string
+
+	handedDown bool // by the driver of the run that this one is a part of, for which it is no news
 }
 
 // Answer records a reply; Drive then goes on with it, here or where the run is driven. A run
@@ -38,7 +40,7 @@ func (e *Engine) Answer(ctx context.Context, run protocol.RunID, r Reply) (step 
 	if err := e.Own(ctx, run); err != nil {
 		return "", err
 	}
-	err = e.insist(ctx, run, func(s *rules.State) ([]cas.Draft, []cas.Block, error) {
+	err = e.insistTelling(ctx, run, !r.handedDown, func(s *rules.State) ([]cas.Draft, []cas.Block, error) {
 		w, err := waitingFor(s, r)
 		if err != nil {
 			return nil, nil, fmt.Errorf("run %s: %w", run, err)
@@ -226,6 +228,11 @@ func (e *Engine) cancel(ctx context.Context, run protocol.RunID, by, reason stri
 
 // insist appends what decide asks for, anew when another process was faster.
 func (e *Engine) insist(ctx context.Context, run protocol.RunID, decide func(*rules.State) ([]cas.Draft, []cas.Block, error)) error {
+	return e.insistTelling(ctx, run, true, decide)
+}
+
+// insistTelling is insist; tells has the run that this one is a part of driven once more.
+func (e *Engine) insistTelling(ctx context.Context, run protocol.RunID, tells bool, decide func(*rules.State) ([]cas.Draft, []cas.Block, error)) error {
 	for {
 		s, err := e.State(ctx, run)
 		if err != nil {
@@ -246,7 +253,7 @@ func (e *Engine) insist(ctx context.Context, run protocol.RunID, decide func(*ru
 		if err != nil {
 			return err
 		}
-		if err := e.moved(ctx, st, run, s); err != nil {
+		if err := e.moved(ctx, st, run, s, tells); err != nil {
 			return err
 		}
 		entries, err := j.Commit(ctx, st)

@@ -148,8 +148,8 @@ func begun(x cas.Standing) cas.Standing {
 }
 
 // moved notes with events that are no driver's where their run is behind them; s is the state before. What is written to
-// a sub-workflow is news for the run that it is driven with.
-func (e *Engine) moved(ctx context.Context, st *cas.Staged, run protocol.RunID, s *rules.State) error {
+// a sub-workflow is news for the run that it is driven with, where tells says so.
+func (e *Engine) moved(ctx context.Context, st *cas.Staged, run protocol.RunID, s *rules.State, tells bool) error {
 	if e.queue() == nil {
 		return nil
 	}
@@ -158,7 +158,7 @@ func (e *Engine) moved(ctx context.Context, st *cas.Staged, run protocol.RunID, 
 		return fmt.Errorf("run %s: %w", run, err)
 	}
 	st.Stands(Standing(run, s))
-	if p := parentOf(s); p != nil {
+	if p := parentOf(s); p != nil && tells {
 		root, _, err := e.lineage(ctx, run, p)
 		if errors.Is(err, protocol.ErrUnknownRun) || errors.Is(err, protocol.ErrRunDeleted) {
 			return nil // it is no part of a run that is there

@@ -211,7 +211,7 @@ func (p subflow) handDown(ctx context.Context, child protocol.RunID, turn protoc
 			continue
 		}
 		_, err = p.e.Answer(ctx, child, Reply{Step: w.Step.String(), Choice: last.Answer.Choice, Text: last.Answer.Text.S,
-			Fields: protocol.JSON(last.Answer.Fields.S), By: last.Answer.By, Source: source, Shown: w.Shown})
+			Fields: protocol.JSON(last.Answer.Fields.S), By: last.Answer.By, Source: source, Shown: w.Shown, handedDown: true})
 		if !errors.Is(err, protocol.ErrNotWaiting) {
 			return err
 		}

@@ -49,7 +49,8 @@ s as (
 sw as (
 	insert into wf.runs as r (run, state, due, woken, parent, needs)
 	select run, state, due, woken, parent, needs from s order by run
-	on conflict (run) do update set woken = r.woken or excluded.woken,
+	on conflict (run) do update set
+		woken = (r.woken or excluded.woken) and coalesce(nullif(excluded.state, ''), r.state) not in ('done', 'failed', 'cancelled'),
 		state = coalesce(nullif(excluded.state, ''), r.state),
 		due = case when coalesce(nullif(excluded.state, ''), r.state) in ('done', 'failed', 'cancelled') then null
 			when r.woken and not excluded.woken then r.due else excluded.due end,

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"wf/cas"
 	"wf/cas/castest"
@@ -102,7 +103,7 @@ func TestWhereRunsAre(t *testing.T) {
 	if err := s.Commit(ctx, cas.Batch{Runs: []cas.Standing{cas.Wake("a")}}); err != nil { // there is nothing left to drive
 		t.Fatal(err)
 	}
-	is("a", "done never woken {}")
+	is("a", "done never {}")
 
 	// What is known of a run goes with it.
 	h := must(s.Head(ctx, protocol.RunHead("a")))(t)
@@ -173,5 +174,44 @@ func TestEachDueRunIsGivenOutOnce(t *testing.T) {
 		if n != 1 {
 			t.Errorf("run %s was given out %d times", run, n)
 		}
+	}
+}
+
+// What a worker had claimed that has died is given out by those that live, also where its row is gone.
+func TestRunsOfDeadWorkersAreGivenOut(t *testing.T) {
+	dsn := fresh(t, running(t))
+	s := must(pgstore.Open(t.Context(), dsn, pgstore.Options{Poll: 20 * time.Millisecond, Lease: 300 * time.Millisecond}))(t)
+	t.Cleanup(func() { s.Close() })
+	for _, run := range []protocol.RunID{"killed", "gone", "free", "waits"} {
+		x := cas.Standing{Run: run, State: protocol.Running, Due: cas.DueNow}
+		if run == "waits" {
+			x = cas.Standing{Run: run, State: protocol.Waiting}
+		}
+		begin(t, s, x)
+	}
+	if err := server.Exec(t.Context(), dsn, `insert into wf.workers select '\x01', 1, now(), 'h', 1, max(writer), 300 from (values (1)) t(writer);
+		update wf.heads set token = '\x01', worker = case name when 'run/gone' then '\x02'::bytea else '\x01' end where name in ('run/killed', 'run/gone', 'run/waits');
+		update wf.runs r set worker = h.worker from wf.heads h where h.name = 'run/' || r.run`); err != nil {
+		t.Fatal(err)
+	}
+	if got := due(t, s); !slices.Contains(got, "free") || slices.Contains(got, "killed") {
+		t.Errorf("before anything was heard: %v", got)
+	}
+	given := map[protocol.RunID]bool{}
+	for !given["killed"] || !given["gone"] {
+		for _, run := range due(t, s) {
+			given[run] = true
+			c := must(s.Claim(t.Context(), run))(t)
+			if got := due(t, s); slices.Contains(got, run) {
+				t.Errorf("run %s is claimed, and given out: %v", run, got)
+			}
+			t.Cleanup(func() { c.Release(t.Context()) })
+		}
+		if err := s.AwaitDue(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if given["waits"] {
+		t.Error("a run that waits was given out")
 	}
 }
