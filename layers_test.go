@@ -73,7 +73,7 @@ func layerOf(name string) string {
 var mayTest = map[string][]string{
 	"workflows": {"engine", "agentkit", "roles", "cas", "api", "protocol"},
 	"daemon":    {"roles", "pgstore"},
-	"engine":    {"agentkit"},
+	"engine":    {"agentkit", "pgstore"},
 	"hub":       {"cas"},
 	"cmd":       {"pgstore"}, // a database to work with
 

@@ -272,6 +272,8 @@ func (k *Supervisor) drive(ctx context.Context, run protocol.RunID, r *managed, 
 		case err == nil, ctx.Err() != nil:
 		case errors.Is(err, protocol.ErrRunLive):
 			k.log.Info("another process drives the run", "run", run)
+		case errors.Is(err, protocol.ErrFenced):
+			k.log.Warn("another process has taken the run over", "run", run, "why", describe(err))
 		case errors.Is(err, protocol.ErrRestoreOpen):
 			k.log.Info("the files of the workspace are being restored: the run goes on behind that", "run", run, "why", describe(err))
 		default:
@@ -308,7 +310,7 @@ func (k *Supervisor) settle(run protocol.RunID, r *managed, st *rules.State, fai
 		if queued {
 			return next, false // the store knows when it is due
 		}
-		if errors.Is(failed, protocol.ErrRunLive) || errors.Is(failed, protocol.ErrRestoreOpen) { // another process may leave it waiting, or end that
+		if errors.Is(failed, protocol.ErrRunLive) || errors.Is(failed, protocol.ErrFenced) || errors.Is(failed, protocol.ErrRestoreOpen) { // another process may leave it waiting, or end that
 			k.unmanaged[run] = unmanaged{since: time.Now()}
 		}
 		return next, false

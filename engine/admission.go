@@ -125,7 +125,7 @@ func (d *driver) awaitTurn(ctx context.Context, since uint64) error {
 	if _, err := d.e.Store.AwaitChange(wait, since); err != nil && wait.Err() == nil {
 		return err
 	}
-	return d.catchup(ctx)
+	return d.catchup(context.WithoutCancel(ctx))
 }
 
 // leaveQueue ends the wait for a turn.

@@ -293,6 +293,9 @@ func (d *driver) wait(ctx context.Context, p rules.Plan) error {
 // lookAround is how often an idle driver looks for what other processes wrote to its run.
 const lookAround = 100 * time.Millisecond
 
+// lookAtMost is how long it looks: meanwhile it hears nothing of its visits.
+const lookAtMost = 2 * time.Second
+
 func (d *driver) untilNext(p rules.Plan) time.Duration {
 	next := lookAround
 	now := d.e.now()
@@ -315,14 +318,15 @@ func (d *driver) wake(ctx context.Context, p rules.Plan) error {
 	if err := d.push(ctx); err != nil || d.done || len(d.pipe.flight) > 0 {
 		return err // what is on its way is waited for beside all that may come meanwhile
 	}
-	now := cas.Patient(ctx, nil) // looked at again soon
+	now, cancel := context.WithTimeout(cas.Patient(ctx, nil), lookAtMost)
+	defer cancel()
 	n, err := d.e.Store.Changes(now)
 	moved := n != d.changes
 	if err == nil && moved {
 		err = d.catchup(now)
 	}
 	switch {
-	case err != nil && (ctx.Err() != nil || errors.Is(err, protocol.ErrUnreachable)):
+	case err != nil && (now.Err() != nil || errors.Is(err, protocol.ErrUnreachable)):
 		return nil // seen next
 	case err != nil:
 		return err
@@ -352,7 +356,6 @@ func (d *driver) fired(p rules.Plan) []cas.Draft {
 
 // catchup folds what other processes appended, as load does.
 func (d *driver) catchup(ctx context.Context) error {
-	ctx = context.WithoutCancel(ctx)
 	entries, err := d.j.Catchup(ctx)
 	if err != nil || len(entries) == 0 {
 		return err
@@ -360,7 +363,7 @@ func (d *driver) catchup(ctx context.Context) error {
 	if err := d.s.FoldMore(these(entries...)); err != nil {
 		return err
 	}
-	return d.e.notifyStored(ctx, d.run, entries)
+	return d.e.notifyStored(context.WithoutCancel(ctx), d.run, entries)
 }
 
 // take handles a report and those that wait behind it, so that they share a commit.

@@ -22,7 +22,7 @@ func fenceOf(ctx context.Context) (f cas.Fence) {
 }
 
 // outageGrace is how long a drive that is to end waits for a store that cannot be reached.
-const outageGrace = 5 * time.Second
+var outageGrace = 5 * time.Second
 
 // waitOut has a drive wait for a store that cannot be reached, until it is to end; end is called behind it.
 func waitOut(ctx context.Context) (_ context.Context, end context.CancelFunc) {

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"testing"
+	"time"
 
 	"wf/cas"
 	"wf/engine/rules"
@@ -119,4 +121,11 @@ func PartOf(x Launch, run protocol.RunID, parent protocol.ParentRun) Launch {
 func SettleAtOnce() (restore func()) {
 	settleTime = 0
 	return func() { settleTime = workspace.Settled }
+}
+
+// SetOutageGrace has drives that are to end wait for a store that is away for so long, in one test.
+func SetOutageGrace(t testing.TB, d time.Duration) {
+	was := outageGrace
+	outageGrace = d
+	t.Cleanup(func() { outageGrace = was })
 }

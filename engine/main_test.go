@@ -20,5 +20,7 @@ func TestMain(m *testing.M) {
 	}
 	flag.Parse()
 	inmemory.TempDirs()
-	os.Exit(m.Run())
+	code := m.Run()
+	stopServer()
+	os.Exit(code)
 }

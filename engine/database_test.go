@@ -1,0 +1,482 @@
+package engine_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"wf/agentkit"
+	"wf/api"
+	"wf/engine"
+	"wf/pgstore"
+	"wf/pgstore/pgtest"
+	"wf/protocol"
+	"wf/roles"
+)
+
+var shared struct {
+	once   sync.Once
+	server *pgtest.Server
+	err    error
+}
+
+func stopServer() {
+	if shared.server != nil {
+		if err := shared.server.Stop(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+		}
+	}
+}
+
+// available skips a test where there is no PostgreSQL, but not where CI=true.
+func available(t testing.TB, err error) {
+	t.Helper()
+	if errors.Is(err, pgtest.ErrMissing) && os.Getenv("CI") != "true" {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// sharedServer is one that the tests do not stop.
+func sharedServer(t testing.TB) *pgtest.Server {
+	t.Helper()
+	shared.once.Do(func() { shared.server, shared.err = pgtest.Start() })
+	available(t, shared.err)
+	return shared.server
+}
+
+// ownServer is one that a test may stop.
+func ownServer(t testing.TB) *pgtest.Server {
+	t.Helper()
+	s, err := pgtest.Start()
+	available(t, err)
+	t.Cleanup(func() {
+		if err := s.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// newStore is the address of a new store.
+func newStore(t testing.TB, s *pgtest.Server) string {
+	t.Helper()
+	dsn, err := s.Database(context.Background())
+	if err == nil {
+		_, err = pgstore.Init(context.Background(), dsn, pgstore.Roles{})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dsn
+}
+
+// database is a store in a database, with what is asked of one when files are kept or restored.
+type database struct{ *pgstore.Store }
+
+func (database) MayGoOn(context.Context) error { return nil }
+
+func (database) Hold(context.Context) (func(), error) { return func() {}, nil }
+
+func (database) Reach(context.Context, protocol.RunID, protocol.Seq) (int64, error) {
+	return 0, errors.New("a drive asks for no size")
+}
+
+// on has a bench work in a database.
+func (b *bench) on(dsn string, o pgstore.Options) *bench {
+	b.t.Helper()
+	o.Poll = 50 * time.Millisecond
+	s, err := pgstore.Open(context.Background(), dsn, o)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			b.t.Error(err)
+		}
+	})
+	b.e.Store = database{s}
+	return b
+}
+
+// A run with agents, commands and a sub-workflow.
+const (
+	allYAML = `
+wf: 1
+name: all
+roles:
+  plan: {prompt: You plan., model: script/replies.yaml}
+  build: {run: 'echo built >> built.txt; echo ok'}
+  part: {workflow: child.yaml, with: {x: 2}}
+  code: {prompt: You code., model: script/replies.yaml, tools: [read_file, write_file]}
+edges:
+  - {from: START, to: plan, prompt: Go}
+  - {from: plan, to: build}
+  - {from: build, to: part}
+  - {from: part, to: code, prompt: "Code ${{ output.said }}"}
+  - {from: code, to: END}
+outputs: {said: "${{ steps.part.output.said }}"}
+`
+	partYAML = `
+wf: 1
+name: part
+inputs: {x: {type: integer, required: true}}
+roles:
+  one: {run: 'echo part >> built.txt; echo ok'}
+  two: {set: {said: "${{ inputs.x + 1 }}"}}
+  three: {prompt: You think., model: script/replies.yaml}
+edges: [{from: START, to: one}, {from: one, to: two}, {from: two, to: three, prompt: Think}, {from: three, to: END}]
+outputs: {said: "${{ steps.two.output.said }}"}
+`
+	allScript = `plan#1: [{text: the plan}]
+three#1: [{text: a thought}]
+code#1:
+  - {tool: write_file, args: {path: out.txt, content: new}}
+  - {tool: read_file, args: {path: built.txt}}
+  - {text: done}
+`
+	allCalls = 5 // of models
+)
+
+// newAll is a bench for allYAML.
+func newAll(t testing.TB) *agents {
+	a := newAgents(t, allScript)
+	a.write("child.yaml", partYAML)
+	return a
+}
+
+// every are the records of a run and of its sub-workflows.
+func (a *agents) every(id protocol.RunID) (out []string) {
+	a.t.Helper()
+	all, err := a.e.Descendants(context.Background(), id)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	for _, run := range append([]protocol.RunID{id}, all...) {
+		out = append(out, records(a.view(run))...)
+	}
+	return out
+}
+
+// inADirectory are the records of allYAML in a directory.
+func inADirectory(t testing.TB) []string {
+	a := newAll(t)
+	id := a.start(allYAML, "")
+	if v := a.drive(id); v.Status != done || string(v.Outputs) != `{"said":3}` {
+		t.Fatalf("%s (%s) %s", v.Status, v.Reason, v.Outputs)
+	}
+	want(t, "calls", a.asked(), allCalls)
+	return a.every(id)
+}
+
+func TestARunInADatabaseHasTheRecordsOfADirectory(t *testing.T) {
+	dsn := newStore(t, sharedServer(t))
+	a := newAll(t)
+	a.on(dsn, pgstore.Options{})
+	id := a.start(allYAML, "")
+	if v := a.drive(id); v.Status != done {
+		t.Fatalf("%s (%s)", v.Status, v.Reason)
+	}
+	want(t, "calls", a.asked(), allCalls)
+	want(t, "records", strings.Join(a.every(id), "\n"), strings.Join(inADirectory(t), "\n"))
+	a.proved(id)
+	if driven, err := a.e.Store.Driven(t.Context(), id); driven || err != nil {
+		t.Errorf("it is driven still: %t, %v", driven, err)
+	}
+}
+
+// The database is killed while a model is asked, while a command runs, and while a sub-workflow goes on: no call is made twice, and no
+// command runs twice.
+func TestARunOutlivesTheLossOfItsDatabase(t *testing.T) {
+	srv := ownServer(t)
+	dsn := newStore(t, srv)
+	a := newAll(t)
+	told := make(chan error, 100)
+	a.on(dsn, pgstore.Options{Outage: func(err error) { told <- err }})
+	lose := func() { // within a call of a model, whose answer waits for the database
+		if err := srv.Kill(); err != nil {
+			t.Error(err)
+		}
+	}
+	var call, kills atomic.Int64
+	a.asking = func() {
+		switch call.Add(1) {
+		case 1, 2, 4:
+			lose()
+			kills.Add(1)
+		}
+	}
+	restarted := make(chan error, 1)
+	over := make(chan struct{})
+	go func() {
+		var err error
+		for err == nil {
+			select {
+			case why := <-told:
+				if why != nil {
+					err = srv.Restart()
+				}
+			case <-over:
+				restarted <- nil
+				return
+			}
+		}
+		restarted <- err
+	}()
+	id := a.start(allYAML, "")
+	v := a.drive(id)
+	close(over)
+	if err := <-restarted; err != nil {
+		t.Fatal(err)
+	}
+	if v.Status != done {
+		t.Fatalf("%s (%s)", v.Status, v.Reason)
+	}
+	want(t, "calls", a.asked(), allCalls)
+	want(t, "kills", kills.Load(), 3)
+	want(t, "commands", a.read("built.txt"), "built\npart\n")
+	want(t, "records", strings.Join(a.every(id), "\n"), strings.Join(inADirectory(t), "\n"))
+	a.proved(id)
+}
+
+// A drive that is to end while the database is away does so, and says what that means.
+func TestADriveEndsWhileItsDatabaseIsAway(t *testing.T) {
+	engine.SetOutageGrace(t, 300*time.Millisecond)
+	srv := ownServer(t)
+	dsn := newStore(t, srv)
+	a := newAll(t)
+	told := make(chan error, 100)
+	a.on(dsn, pgstore.Options{Outage: func(err error) { told <- err }})
+	a.asking = sync.OnceFunc(func() {
+		if err := srv.Kill(); err != nil {
+			t.Error(err)
+		}
+	})
+	id := a.start(allYAML, "")
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		_, err := a.e.Drive(ctx, id, engine.DriveOptions{})
+		ended <- err
+	}()
+	if err := <-told; !errors.Is(err, protocol.ErrUnreachable) {
+		t.Errorf("told: %v", err)
+	}
+	cancel()
+	if err := <-ended; !errors.Is(err, protocol.ErrUnreachable) || !strings.Contains(err.Error(), "is done again when the run goes on") {
+		t.Errorf("the drive ended with: %v", err)
+	}
+	if err := srv.Restart(); err != nil {
+		t.Fatal(err)
+	}
+	if v := a.drive(id); v.Status != done {
+		t.Errorf("then: %s (%s)", v.Status, v.Reason)
+	}
+	a.proved(id)
+}
+
+// lease is that of workers in tests that stop one.
+const lease = 1500 * time.Millisecond
+
+// behindProxy has a bench work in a database that it loses while the proxy holds its requests.
+func (b *bench) behindProxy(srv *pgtest.Server, dsn string) *pgtest.Proxy {
+	b.t.Helper()
+	p, err := pgtest.NewProxy(srv)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.t.Cleanup(func() {
+		if err := p.Close(); err != nil {
+			b.t.Error(err)
+		}
+	})
+	name, _, _ := strings.Cut(strings.TrimPrefix(dsn, "postgres://wf@/"), "?")
+	b.on(p.DSN(name), pgstore.Options{Lease: lease})
+	return p
+}
+
+// A command that says its process id and goes on when it is told to, by pipes that end with it; beside an agent.
+const (
+	stopsYAML = `
+wf: 1
+name: stops
+roles:
+  think: {prompt: You think., model: script/replies.yaml}
+  work: {run: 'exec 3> says; echo $$ >&3; read x < hears; echo ok'}
+  both: {set: {n: 1}}
+edges:
+  - {from: START, to: [think, work], prompt: Go}
+  - {from: [think, work], to: both}
+  - {from: both, to: END}
+`
+	stopsScript = "think#1: [{text: a thought}]\n"
+)
+
+// newStops is a bench for stopsYAML.
+func newStops(t testing.TB) *agents {
+	a := newAgents(t, stopsScript)
+	for _, name := range []string{"says", "hears"} {
+		if err := syscall.Mkfifo(filepath.Join(a.dir, name), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return a
+}
+
+// command waits until the command of stopsYAML runs; what else is said is read until it has ended.
+func (a *agents) command() (says *bufio.Reader) {
+	a.t.Helper()
+	f, err := os.Open(filepath.Join(a.dir, "says"))
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	a.t.Cleanup(func() { f.Close() })
+	says = bufio.NewReader(f)
+	if pid, err := says.ReadString('\n'); err != nil {
+		a.t.Fatalf("the command says %q: %v", pid, err)
+	}
+	return says
+}
+
+// killed waits for the end of a command, which nothing overlaps with.
+func (a *agents) killed(says *bufio.Reader) {
+	a.t.Helper()
+	if more, err := io.ReadAll(says); err != nil || len(more) > 0 {
+		a.t.Errorf("the command runs beside another one, %s: %v", more, err)
+	}
+}
+
+// saying is an agent that says one thing more when it has its answer; said is closed once the driver has heard that.
+type saying struct {
+	*agentkit.Agent
+	said chan struct{}
+}
+
+func (s saying) Perform(ctx context.Context, turn protocol.Turn, emit roles.Emit) (protocol.Conclusion, error) {
+	c, err := s.Agent.Perform(ctx, turn, emit)
+	if err == nil {
+		err = emit(roles.Soon(ctx), protocol.TextSaid{Content: protocol.NewText("late")})
+		close(s.said)
+	}
+	return c, err
+}
+
+// A worker that stops for longer than a lease: another one takes its run over, and what the first one says later is not written.
+func TestAWorkerThatStoppedIsReplaced(t *testing.T) {
+	srv := sharedServer(t)
+	dsn := newStore(t, srv)
+	first, second := newStops(t), newStops(t)
+	proxy := first.behindProxy(srv, dsn)
+	second.behindProxy(srv, dsn)
+	id := first.start(stopsYAML, "")
+	asked, answer := make(chan struct{}), make(chan struct{})
+	first.asking = func() {
+		close(asked)
+		<-answer
+	}
+	said := make(chan struct{})
+	first.e.Performers[protocol.ActPrompt] = saying{&first.agent, said}
+	ended := make(chan error, 1)
+	go func() {
+		_, err := first.e.Drive(t.Context(), id, engine.DriveOptions{})
+		ended <- err
+	}()
+	says := first.command()
+	<-asked
+	if _, err := second.e.Drive(t.Context(), id, engine.DriveOptions{}); !errors.Is(err, protocol.ErrRunLive) || !strings.Contains(err.Error(), fmt.Sprint("process ", os.Getpid())) {
+		t.Errorf("a second worker drives: %v", err)
+	}
+	proxy.HoldRequests()
+	close(answer)
+	finished := make(chan *api.Run, 1)
+	go func() {
+		for {
+			_, err := second.e.Drive(t.Context(), id, engine.DriveOptions{})
+			if errors.Is(err, protocol.ErrRunLive) { // its last beat is not old yet
+				continue
+			}
+			if err != nil {
+				t.Error(err)
+			}
+			v, err := second.e.View(context.WithoutCancel(t.Context()), id)
+			if err != nil {
+				t.Error(err)
+			}
+			finished <- v
+			return
+		}
+	}()
+	first.killed(says)
+	first.command() // by the second worker
+	first.write("hears", "go\n")
+	v := <-finished
+	if v.Status != done {
+		t.Fatalf("%s (%s)", v.Status, v.Reason)
+	}
+	_, last, err := second.e.Store.Tip(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-said // and not stored
+	proxy.Release()
+	if err := <-ended; !errors.Is(err, protocol.ErrFenced) {
+		t.Errorf("the first worker ended with: %v", err)
+	}
+	if _, seq, err := second.e.Store.Tip(t.Context(), id); err != nil || seq != last {
+		t.Errorf("it wrote %d events more, %v", seq-last, err)
+	}
+	want(t, "calls of the second", second.asked(), 1)
+	second.proved(id)
+}
+
+// A worker that comes back before another one takes its run: its command was ended, and is a new attempt; the call that was made is
+// not made again.
+func TestAWorkerThatComesBackInTime(t *testing.T) {
+	srv := sharedServer(t)
+	dsn := newStore(t, srv)
+	a := newStops(t)
+	proxy := a.behindProxy(srv, dsn)
+	id := a.start(stopsYAML, "")
+	asked, answer := make(chan struct{}), make(chan struct{})
+	a.asking = func() {
+		close(asked)
+		<-answer
+	}
+	ended := make(chan error, 1)
+	go func() {
+		_, err := a.e.Drive(t.Context(), id, engine.DriveOptions{})
+		ended <- err
+	}()
+	says := a.command()
+	<-asked
+	proxy.HoldRequests()
+	close(answer)
+	a.killed(says)
+	proxy.Release()
+	a.command()
+	a.write("hears", "go\n")
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	v := a.view(id)
+	if v.Status != done {
+		t.Fatalf("%s (%s)", v.Status, v.Reason)
+	}
+	want(t, "calls", a.asked(), 1)
+	want(t, "events", strings.Count(strings.Join(eventsOf(a, id), " "), "attempt_failed"), 1)
+	a.proved(id)
+}
+
+var _ engine.Store = database{}
