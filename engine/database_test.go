@@ -4,16 +4,20 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
+
+	"pgregory.net/rapid"
 
 	"wf/agentkit"
 	"wf/api"
@@ -479,4 +483,39 @@ func TestAWorkerThatComesBackInTime(t *testing.T) {
 	a.proved(id)
 }
 
-var _ engine.Store = database{}
+// The same for random definitions, beside a directory, with sessions that the server ends: W-18.
+func TestW18InADatabaseToo(t *testing.T) {
+	srv := sharedServer(t)
+	dsn := newStore(t, srv)
+	checks := flag.Lookup("rapid.checks")
+	was := checks.Value.String()
+	if n, err := strconv.Atoi(was); err != nil || n >= 5 {
+		if err := checks.Value.Set(strconv.Itoa(n / 5)); err != nil {
+			t.Fatal(err)
+		}
+		defer checks.Value.Set(was)
+	}
+	var cuts sync.WaitGroup
+	ran, cut := map[protocol.RunStatus]int{}, 0
+	rapid.Check(t, func(rt *rapid.T) {
+		inDir := func() *bench { return newBench(t) }
+		inDatabase := func() *bench {
+			b := newBench(t).on(dsn, pgstore.Options{})
+			b.cut = func() {
+				cut++
+				cuts.Go(func() {
+					if err := srv.Exec(context.Background(), srv.DSN("postgres"), `select pg_terminate_backend(pid) from pg_stat_activity where datname <> 'postgres'`); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			return b
+		}
+		concludeAlike(rt, ran, []random{{"", inDir}, {"cut", inDatabase}, {"cut", inDatabase}})
+	})
+	cuts.Wait()
+	t.Logf("%v, %d times all sessions were ended", ran, cut)
+	if cut == 0 {
+		t.Error("no session was ended")
+	}
+}

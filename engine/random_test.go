@@ -147,39 +147,8 @@ func conclusions(v *api.Run) []string {
 func TestW18CompletionOrderNeverChangesARecord(t *testing.T) {
 	ran := map[protocol.RunStatus]int{}
 	rapid.Check(t, func(rt *rapid.T) {
-		yaml := rulestest.Closing(rt, rulestest.Flow(rt))
-		p, diags := lang.Load([]byte(yaml), lang.Options{File: "random.yaml"})
-		if p == nil {
-			var codes []string
-			for _, d := range diags {
-				if d.Severity == "error" {
-					codes = append(codes, d.Code+" "+d.Message)
-				}
-			}
-			if slices.ContainsFunc(codes, func(c string) bool { return !strings.HasPrefix(c, "WF017") && !strings.HasPrefix(c, "WF013") }) {
-				rt.Fatalf("%s\n%v", yaml, codes)
-			}
-			rt.Skip("lint refuses it")
-		}
-		inPlace := rapid.IntRange(0, 2).Draw(rt, "in place") == 0
-		long := strings.Repeat("x", rapid.SampledFrom(promptSizes).Draw(rt, "bytes of a prompt"))
-		var want []string
-		for try := range 4 {
-			v := driveRandom(t, rt, p, yaml, []string{"", "interrupt", "crash", "crash"}[try], inPlace, long)
-			ran[v.Status]++
-			got := conclusions(v)
-			if v.Status == protocol.Failed || strings.Contains(v.Reason, "limits.steps") {
-				return // a subset of the one DAG
-			}
-			if inPlace && v.Status == protocol.Suspended {
-				return // each further drive resumes it, and then it goes on
-			}
-			if want == nil {
-				want = got
-			} else if diff := cmp.Diff(want, got); diff != "" {
-				rt.Fatalf("try %d, in place %v, differs:\n%s\n%s\n%s", try, inPlace, diff, yaml, v.Reason)
-			}
-		}
+		inDir := func() *bench { return newBench(t) }
+		concludeAlike(rt, ran, []random{{"", inDir}, {"interrupt", inDir}, {"crash", inDir}, {"crash", inDir}})
 	})
 	t.Logf("%v, %d crashes", ran, crashes.Load())
 	if n := hasty.Load(); n > 0 {
@@ -190,8 +159,51 @@ func TestW18CompletionOrderNeverChangesARecord(t *testing.T) {
 	}
 }
 
-func driveRandom(t *testing.T, rt *rapid.T, p *lang.Program, yaml string, trouble string, inPlace bool, long string) *api.Run {
-	b := newBench(t)
+// random is a way to drive a random definition.
+type random struct {
+	trouble string // "interrupt", "crash", "cut" ends the sessions of a database; "" for none
+	on      func() *bench
+}
+
+// concludeAlike draws a definition, and has it come to the same in all ways.
+func concludeAlike(rt *rapid.T, ran map[protocol.RunStatus]int, ways []random) {
+	yaml := rulestest.Closing(rt, rulestest.Flow(rt))
+	p, diags := lang.Load([]byte(yaml), lang.Options{File: "random.yaml"})
+	if p == nil {
+		var codes []string
+		for _, d := range diags {
+			if d.Severity == "error" {
+				codes = append(codes, d.Code+" "+d.Message)
+			}
+		}
+		if slices.ContainsFunc(codes, func(c string) bool { return !strings.HasPrefix(c, "WF017") && !strings.HasPrefix(c, "WF013") }) {
+			rt.Fatalf("%s\n%v", yaml, codes)
+		}
+		rt.Skip("lint refuses it")
+	}
+	inPlace := rapid.IntRange(0, 2).Draw(rt, "in place") == 0
+	long := strings.Repeat("x", rapid.SampledFrom(promptSizes).Draw(rt, "bytes of a prompt"))
+	var want []string
+	for try, way := range ways {
+		v := way.drive(rt, p, yaml, inPlace, long)
+		ran[v.Status]++
+		got := conclusions(v)
+		if v.Status == protocol.Failed || strings.Contains(v.Reason, "limits.steps") {
+			return // a subset of the one DAG
+		}
+		if inPlace && v.Status == protocol.Suspended {
+			return // each further drive resumes it, and then it goes on
+		}
+		if want == nil {
+			want = got
+		} else if diff := cmp.Diff(want, got); diff != "" {
+			rt.Fatalf("try %d, in place %v, differs:\n%s\n%s\n%s", try, inPlace, diff, yaml, v.Reason)
+		}
+	}
+}
+
+func (way random) drive(rt *rapid.T, p *lang.Program, yaml string, inPlace bool, long string) *api.Run {
+	b, trouble := way.on(), way.trouble
 	b.e.Warn = func(err error) { rt.Errorf("%v\n%s", err, yaml) }
 	durable := &events{seen: map[string]int{}}
 	var performer roles.Performer = oracle{durable, &hasty}
@@ -214,8 +226,12 @@ func driveRandom(t *testing.T, rt *rapid.T, p *lang.Program, yaml string, troubl
 		after := rapid.IntRange(1, 12).Draw(rt, "events before the interruption")
 		b.e.Watch = func(n api.Update) {
 			durable.watch(n)
-			if seen++; trouble == "interrupt" && crash < 4 && seen == after {
+			switch seen++; {
+			case seen != after || crash >= 4:
+			case trouble == "interrupt":
 				cancel()
+			case trouble == "cut":
+				b.cut()
 			}
 		}
 		if trouble == "crash" {
@@ -236,7 +252,9 @@ func driveRandom(t *testing.T, rt *rapid.T, p *lang.Program, yaml string, troubl
 			break
 		}
 	}
-	b.open()
+	if trouble != "cut" {
+		b.open()
+	}
 	rep, err := b.e.Check(ctx, id, nil)
 	if err != nil {
 		rt.Fatalf("%v\n%s", err, yaml)

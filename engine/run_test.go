@@ -23,6 +23,7 @@ type bench struct {
 	t   testing.TB
 	dir string
 	e   *engine.Engine
+	cut func() // ends the connections of its database
 }
 
 func newBench(t testing.TB) *bench {

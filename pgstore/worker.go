@@ -147,7 +147,7 @@ func (w *worker) beat(ctx context.Context) (err error) {
 		w.s.refuse(err)
 		return err
 	}
-	if w.aged() {
+	if w.doubtful() {
 		if err := w.recheck(ctx); err != nil {
 			return err
 		}
@@ -217,11 +217,12 @@ func (w *worker) grow() {
 	}
 }
 
-// aged reports whether others may soon take over what this worker has, if they have not done so.
-func (w *worker) aged() bool {
+// doubtful reports whether others may have taken over what this worker has: it is aged, or its machine slept, in which time no
+// clock of elapsed time went on.
+func (w *worker) doubtful() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.firm == nil
+	return w.firm == nil || time.Now().Round(0).Sub(w.acked.Round(0)) > w.agesAfter()
 }
 
 // note notes the beat of a worker, as a read saw it that has just ended; the caller holds mu. A sighting that was not looked at for long
