@@ -11,6 +11,7 @@ import (
 
 	"wf/agentkit/tool"
 	"wf/protocol"
+	"wf/roles"
 )
 
 const twoCalls = `coder#1:
@@ -121,5 +122,60 @@ func TestX04AStoppedCallLeavesItsResult(t *testing.T) {
 				t.Errorf("two calls have %d results", n)
 			}
 		})
+	}
+}
+
+// A call ends before another process may make it again. Where none did, the visit goes on as after a crash.
+func TestACallThatWasCutSinceAnotherProcessMayTakeOver(t *testing.T) {
+	for _, c := range []struct {
+		name       string
+		repeatable bool
+		unknown    int
+		lines      string
+	}{
+		{"a call that acts", false, 1, "two\n"},
+		{"a call that can be repeated", true, 0, "one\ntwo\n"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var cut context.CancelFunc
+			begun, ended := 0, 0
+			s := pausing(t, func(run func() (tool.Result, error)) (tool.Result, error) {
+				if begun > 1 {
+					return run()
+				}
+				cut()
+				return tool.Result{}, context.Canceled
+			})
+			s.agent.Tools[0].Repeatable = c.repeatable
+			ctx := roles.WithActing(t.Context(), func(ctx context.Context) (acting context.Context, end context.CancelFunc, err error) {
+				acting, cut = context.WithCancel(ctx)
+				begun++
+				return acting, func() { ended++; cut() }, nil
+			})
+			j := &journal{}
+			if _, err := s.agent.Perform(ctx, s.turn, j.emit); err != nil {
+				t.Fatal(err)
+			}
+			if n := unknowns(j); n != c.unknown || s.log(t) != c.lines {
+				t.Errorf("%d outcomes are unknown, %q happened", n, s.log(t))
+			}
+			if n := len(find[protocol.ToolResult](j)); n != 2 || begun != ended {
+				t.Errorf("two calls have %d results; %d began to act, %d ended", n, begun, ended)
+			}
+		})
+	}
+}
+
+// What another process has taken over begins nothing.
+func TestNoCallBeginsUnderALostClaim(t *testing.T) {
+	s := pausing(t, func(run func() (tool.Result, error)) (tool.Result, error) { return run() })
+	ctx := roles.WithActing(t.Context(), func(context.Context) (context.Context, context.CancelFunc, error) {
+		return nil, nil, protocol.ErrFenced
+	})
+	if _, err := s.agent.Perform(ctx, s.turn, (&journal{}).emit); !errors.Is(err, protocol.ErrFenced) {
+		t.Errorf("got %v", err)
+	}
+	if s.log(t) != "" {
+		t.Errorf("%q happened", s.log(t))
 	}
 }

@@ -445,42 +445,49 @@ func TestAWorkerThatStoppedIsReplaced(t *testing.T) {
 	second.proved(id)
 }
 
-// A worker that comes back before another one takes its run: its command was ended, and is a new attempt; the call that was made is
-// not made again.
+// A worker that comes back before another one takes its run: its command was ended, and is a new attempt, or, where it is marked once, a
+// question; the call that was made is not made again.
 func TestAWorkerThatComesBackInTime(t *testing.T) {
 	srv := sharedServer(t)
 	dsn := newStore(t, srv)
-	a := newStops(t)
-	proxy := a.behindProxy(srv, dsn)
-	id := a.start(stopsYAML, "")
-	asked, answer := make(chan struct{}), make(chan struct{})
-	a.asking = func() {
-		close(asked)
-		<-answer
+	for _, once := range []bool{false, true} {
+		t.Run(fmt.Sprint("once ", once), func(t *testing.T) {
+			a := newStops(t)
+			proxy := a.behindProxy(srv, dsn)
+			id := a.start(strings.ReplaceAll(stopsYAML, "work: {", fmt.Sprintf("work: {once: %t, ", once)), "")
+			asked, answer := make(chan struct{}), make(chan struct{})
+			a.asking = func() {
+				close(asked)
+				<-answer
+			}
+			ended := make(chan error, 1)
+			go func() {
+				_, err := a.e.Drive(t.Context(), id, engine.DriveOptions{})
+				ended <- err
+			}()
+			says := a.command()
+			<-asked
+			proxy.HoldRequests()
+			close(answer)
+			a.killed(says)
+			proxy.Release()
+			status, failed := done, 1
+			if once {
+				status, failed = protocol.Waiting, 0
+			} else {
+				a.command()
+				a.write("hears", "go\n")
+			}
+			if err := <-ended; err != nil {
+				t.Fatal(err)
+			}
+			v := a.view(id)
+			want(t, "status", v.Status, status)
+			want(t, "calls", a.asked(), 1)
+			want(t, "failed attempts", strings.Count(strings.Join(eventsOf(a, id), " "), "attempt_failed"), failed)
+			a.proved(id)
+		})
 	}
-	ended := make(chan error, 1)
-	go func() {
-		_, err := a.e.Drive(t.Context(), id, engine.DriveOptions{})
-		ended <- err
-	}()
-	says := a.command()
-	<-asked
-	proxy.HoldRequests()
-	close(answer)
-	a.killed(says)
-	proxy.Release()
-	a.command()
-	a.write("hears", "go\n")
-	if err := <-ended; err != nil {
-		t.Fatal(err)
-	}
-	v := a.view(id)
-	if v.Status != done {
-		t.Fatalf("%s (%s)", v.Status, v.Reason)
-	}
-	want(t, "calls", a.asked(), 1)
-	want(t, "events", strings.Count(strings.Join(eventsOf(a, id), " "), "attempt_failed"), 1)
-	a.proved(id)
 }
 
 // The same for random definitions, beside a directory, with sessions that the server ends: W-18.

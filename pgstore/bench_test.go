@@ -2,9 +2,11 @@ package pgstore_test
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"wf/cas"
 	"wf/cas/castest"
@@ -36,6 +38,44 @@ func BenchmarkCommit(b *testing.B) {
 			}
 			writers.Wait()
 			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "commits/s")
+		})
+	}
+}
+
+// BenchmarkClaim claims runs and releases them, one after another or 64 at once.
+func BenchmarkClaim(b *testing.B) {
+	for _, at := range []int{1, 64} {
+		b.Run(fmt.Sprint(at, " at once"), func(b *testing.B) {
+			dsn := fresh(b, running(b))
+			s := open(b, dsn)
+			var n atomic.Int64
+			var mu sync.Mutex
+			var took []time.Duration
+			var claims sync.WaitGroup
+			b.ResetTimer()
+			for range at {
+				claims.Go(func() {
+					for i := n.Add(1); i <= int64(b.N); i = n.Add(1) {
+						begun := time.Now()
+						c, err := s.Claim(b.Context(), protocol.RunID(fmt.Sprint("r", i)))
+						d := time.Since(begun)
+						if err == nil {
+							err = c.Release(b.Context())
+						}
+						if err != nil {
+							b.Error(err)
+							return
+						}
+						mu.Lock()
+						took = append(took, d)
+						mu.Unlock()
+					}
+				})
+			}
+			claims.Wait()
+			slices.Sort(took)
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "claims/s")
+			b.ReportMetric(float64(took[len(took)*99/100].Microseconds())/1000, "p99-ms")
 		})
 	}
 }

@@ -1,10 +1,13 @@
 package pgstore_test
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"wf/cas/castest"
 	"wf/pgstore"
@@ -184,5 +187,37 @@ func TestClaimName(t *testing.T) {
 	}
 	if hs := must(s.Heads(ctx, ""))(t); len(hs) > 0 {
 		t.Errorf("claims are heads: %+v", hs)
+	}
+}
+
+// A worker that comes to life while its claim is being taken over keeps it.
+func TestABeatThatRacesWithATakeover(t *testing.T) {
+	dsn, ctx := fresh(t, running(t)), t.Context()
+	if err := server.Exec(ctx, dsn, `insert into wf.workers values ('\x01', 7, now() - interval '1 day', 'elsewhere', 4711, 1, 1000);
+		insert into wf.heads(name, token, worker) values ('run/r1', '\x02', '\x01')`); err != nil {
+		t.Fatal(err)
+	}
+	rival := must(pgconn.Connect(ctx, dsn))(t)
+	defer rival.Close(context.WithoutCancel(ctx))
+	do := func(sql string) {
+		t.Helper()
+		if _, err := rival.Exec(ctx, sql).ReadAll(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := stoppable(t, dsn)
+	do(`begin; update wf.workers set beat = 8 where id = '\x01'`) // which nobody sees yet
+	claimed := make(chan error, 1)
+	go func() {
+		_, err := s.Claim(ctx, "r1")
+		claimed <- err
+	}()
+	until(t, dsn, `select count(*) from pg_locks where not granted`, 1)
+	do(`commit`)
+	if err := <-claimed; !errors.Is(err, protocol.ErrRunLive) {
+		t.Errorf("it was taken over: %v", err)
+	}
+	if n := ask(t, dsn, `select count(*) from wf.heads where worker = '\x01' and token = '\x02'`); n != 1 {
+		t.Error("the claim is another one now")
 	}
 }
