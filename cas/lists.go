@@ -18,8 +18,8 @@ type Lists interface {
 	// Heads lists the heads with names that begin with prefix, by name.
 	Heads(ctx context.Context, prefix string) ([]Head, error)
 	// Reader gives a function that reads many blocks one after another, as those of the files of a tree, and may remember what
-	// lay beside one that it read. What it gives must not be changed.
-	Reader(ctx context.Context) func(protocol.Link) ([]byte, error)
+	// lay beside one that it read. What it gives must not be changed. soon are blocks that will be asked for in this order, if that is known.
+	Reader(ctx context.Context, soon ...protocol.Link) func(protocol.Link) ([]byte, error)
 	DerivedReader
 	// DerivedKeys lists the keys of derived values that begin with prefix, sorted; whoever sealed them.
 	DerivedKeys(ctx context.Context, prefix string) ([]string, error)
@@ -65,7 +65,11 @@ func Tombstones(ctx context.Context, s Lists) ([]protocol.Tombstone, error) {
 	if err != nil {
 		return nil, err
 	}
-	out, read := make([]protocol.Tombstone, len(heads)), s.Reader(ctx)
+	links := make([]protocol.Link, len(heads))
+	for i, h := range heads {
+		links[i] = h.Link
+	}
+	out, read := make([]protocol.Tombstone, len(heads)), s.Reader(ctx, links...)
 	for i, h := range heads {
 		t, err := tombstoneAt(read, h)
 		if err != nil {

@@ -14,7 +14,7 @@ const readerMax = 1 << 20
 
 // Reader gives a function that reads blocks as Block does, and remembers those that are stored together with one that was read: the
 // files of a tree are, so most of them cost no look into the store. Several goroutines may call it; what it gives must not be changed.
-func (s *Store) Reader(ctx context.Context) func(protocol.Link) ([]byte, error) {
+func (s *Store) Reader(ctx context.Context, _ ...protocol.Link) func(protocol.Link) ([]byte, error) {
 	x := &reading{s: s, ctx: ctx}
 	return x.block
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -175,6 +176,13 @@ func (c *collector) mark(ctx context.Context) error {
 			return err
 		}
 		return w.run(ctx)
+	}
+	events := func(row [][]byte) error {
+		w.addMove(protocol.Seq(readLong(row[0])), math.MaxInt64, row[1], row[2])
+		return nil
+	}
+	if err := c.s.each(ctx, events, `select l.seq, l.events, l.new from wf.reflog l join wf.heads h using (name) where l.seq > 0 and h.cid is not null`); err != nil {
+		return err
 	}
 	if err := from(`select name, cid from wf.heads where cid is not null`); err != nil {
 		return err

@@ -119,6 +119,39 @@ func look(l protocol.Link, stored []byte) (size int64, links []protocol.Link, er
 	return int64(len(data)), links, err
 }
 
+// addMove adds the events of a move of a journal, by a line of the reflog, up to last. A chain that is followed from its end gives up
+// one block at a time; the reflog names all of them at once.
+func (w *walk) addMove(seq, last protocol.Seq, events, new []byte) {
+	n := protocol.Seq(len(events) / 32)
+	for i := range min(n, last-(seq-n)+1) {
+		id := blockID{cid.DagCBOR}
+		copy(id[1:], events[32*i:])
+		w.add(id)
+	}
+	if id, ok := idIn(new); ok && seq <= last {
+		w.add(id)
+	}
+}
+
+// addEvents adds the events of a journal up to last, with those that it shares.
+func (w *walk) addEvents(ctx context.Context, head string, last protocol.Seq) error {
+	for range deepest {
+		err := w.s.each(ctx, func(row [][]byte) error {
+			w.addMove(protocol.Seq(readLong(row[0])), last, row[1], row[2])
+			return nil
+		}, `select seq, events, new from wf.reflog where name = $1 and seq - length(events)/32 <= $2`, text(head), long(int64(last)))
+		if err != nil {
+			return err
+		}
+		base, err := w.s.query(ctx, `select base, shared from wf.heads where name = $1 and base is not null`, text(head))
+		if err != nil || len(base) == 0 {
+			return err
+		}
+		head, last = string(base[0][0]), min(last, protocol.Seq(readLong(base[0][1])))
+	}
+	return fmt.Errorf("%s is forked in circles: %w", head, protocol.ErrCorrupt)
+}
+
 // Reach is how many bytes the blocks have that event seq of a run leads to, each counted once. Of payloads the database
 // tells the length, and they are not hashed.
 func (s *Store) Reach(ctx context.Context, run protocol.RunID, seq protocol.Seq) (size int64, err error) {
@@ -133,7 +166,10 @@ func (s *Store) Reach(ctx context.Context, run protocol.RunID, seq protocol.Seq)
 		}
 		break
 	}
-	if err := w.run(ctx); err != nil {
+	if err = w.addEvents(ctx, protocol.RunHead(run), seq); err == nil {
+		err = w.run(ctx)
+	}
+	if err != nil {
 		return 0, fmt.Errorf("run %s: %w", run, err)
 	}
 	return size, nil

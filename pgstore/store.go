@@ -256,11 +256,6 @@ func (s *Store) Block(ctx context.Context, l protocol.Link) ([]byte, error) {
 	return data, nil
 }
 
-// Reader gives a function that reads blocks. Each block is a row of its own: nothing lies beside it.
-func (s *Store) Reader(ctx context.Context) func(protocol.Link) ([]byte, error) {
-	return func(l protocol.Link) ([]byte, error) { return s.Block(ctx, l) }
-}
-
 // Head reads a head; one that does not exist is the zero Head and no error.
 func (s *Store) Head(ctx context.Context, name string) (h cas.Head, err error) {
 	got, err := s.query(ctx, `select name, cid, seq, ts from wf.heads where name = $1 and cid is not null`, text(name))
@@ -272,17 +267,14 @@ func (s *Store) Head(ctx context.Context, name string) (h cas.Head, err error) {
 
 // Heads lists the heads with names that begin with prefix, by name.
 func (s *Store) Heads(ctx context.Context, prefix string) ([]cas.Head, error) {
-	got, err := s.query(ctx, `select name, cid, seq, ts from wf.heads where `+under("name")+` and cid is not null order by name`, prefixed(prefix)...)
+	var out []cas.Head
+	err := s.each(ctx, func(row [][]byte) error {
+		h, err := headOf(row)
+		out = append(out, h)
+		return err
+	}, `select name, cid, seq, ts from wf.heads where `+under("name")+` and cid is not null order by name`, prefixed(prefix)...)
 	if err != nil {
 		return nil, err
-	}
-	var out []cas.Head
-	for _, r := range got {
-		h, err := headOf(r)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, h)
 	}
 	return out, nil
 }
