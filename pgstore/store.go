@@ -267,14 +267,17 @@ func (s *Store) Head(ctx context.Context, name string) (h cas.Head, err error) {
 
 // Heads lists the heads with names that begin with prefix, by name.
 func (s *Store) Heads(ctx context.Context, prefix string) ([]cas.Head, error) {
-	var out []cas.Head
-	err := s.each(ctx, func(row [][]byte) error {
-		h, err := headOf(row)
-		out = append(out, h)
-		return err
-	}, `select name, cid, seq, ts from wf.heads where `+under("name")+` and cid is not null order by name`, prefixed(prefix)...)
+	got, err := s.query(ctx, `select name, cid, seq, ts from wf.heads where `+under("name")+` and cid is not null order by name`, prefixed(prefix)...)
 	if err != nil {
 		return nil, err
+	}
+	var out []cas.Head
+	for _, r := range got {
+		h, err := headOf(r)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, h)
 	}
 	return out, nil
 }
