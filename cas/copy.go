@@ -16,11 +16,9 @@ type CopyOptions struct {
 	// Runs are copied, each with what it was forked from and its files; nil is all runs, with the memories, the journals of sinks and
 	// the tombstones of the store.
 	Runs []protocol.RunID
-	// Memories are scopes that are copied with Runs.
-	Memories []string
-	// Children are the runs that a run leads to, but for the one it was forked from: see engine.Engine.Descendants. nil is none. It
-	// is not asked where all runs are copied.
-	Children func(ctx context.Context, run protocol.RunID) ([]protocol.RunID, error)
+	// Kin is asked what comes with a run of Runs: the runs that it leads to, but for the one it was forked from, and scopes of
+	// memories. nil is nothing.
+	Kin func(ctx context.Context, run protocol.RunID) (runs []protocol.RunID, memories []string, err error)
 	// Driven reports whether a process drives a run of the source. Such a run is copied up to its newest durable event. nil: none is.
 	Driven func(ctx context.Context, run protocol.RunID) (bool, error)
 	// Forward is called before a run that is there goes on to a new head; its error leaves that run where it is. done is called
@@ -48,7 +46,7 @@ type Copied struct {
 
 	Memories   []string         // scopes that came or went on
 	Sinks      []string         // with a journal that came or went on
-	OwnSinks   []string         // that have another journal at the destination, and keep it
+	Own        []string         // heads of sinks, and where Runs are named of memories, that have another journal at the destination, and keep it
 	Tombstones []protocol.RunID // runs that were deleted at the source, and cannot come back at the destination now
 	Kept       []protocol.RunID // that were deleted at the source, and stay at the destination
 	Driven     []protocol.RunID // that a process drove at the source: what came is their newest durable event
@@ -103,6 +101,7 @@ type copier struct {
 	ours     map[string]Head         // those of to
 	due      map[protocol.RunID]bool // that are to be copied, as far as is known; true: begun
 	dealt    int                     // with
+	memories []string
 	out      Copied
 	faults   []error
 }
@@ -121,7 +120,7 @@ func (c *copier) copy(ctx context.Context) error {
 		}
 		defer release()
 	}
-	runs, memories, sinks := c.o.Runs, c.o.Memories, []string(nil)
+	runs, sinks := c.o.Runs, []string(nil)
 	if c.o.Runs == nil {
 		var err error
 		if c.theirs, err = headsByName(ctx, c.from); err == nil {
@@ -130,7 +129,7 @@ func (c *copier) copy(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		runs, memories, sinks = c.all()
+		runs, c.memories, sinks = c.all()
 	}
 	evidence, pause, done, err := bulkReader(ctx, c.from)
 	if err != nil {
@@ -146,13 +145,18 @@ func (c *copier) copy(ctx context.Context) error {
 			return err
 		}
 	}
-	for _, scope := range memories {
-		if err := c.apart(ctx, protocol.MemoryHead(scope), func() { c.out.Memories = append(c.out.Memories, scope) }, c.diverged); err != nil {
+	own := func(d Divergence) { c.out.Own = append(c.out.Own, d.Name) }
+	diverged := c.diverged
+	if c.o.Runs != nil { // others of the memory's runs went on elsewhere
+		diverged = own
+	}
+	slices.Sort(c.memories)
+	for _, scope := range slices.Compact(c.memories) {
+		if err := c.apart(ctx, protocol.MemoryHead(scope), func() { c.out.Memories = append(c.out.Memories, scope) }, diverged); err != nil {
 			return err
 		}
 	}
 	for _, sink := range sinks {
-		own := func(Divergence) { c.out.OwnSinks = append(c.out.OwnSinks, sink) }
 		if err := c.apart(ctx, protocol.NotifyHead(sink), func() { c.out.Sinks = append(c.out.Sinks, sink) }, own); err != nil {
 			return err
 		}
@@ -181,7 +185,6 @@ func (c *copier) all() (runs []protocol.RunID, memories, sinks []string) {
 		}
 	}
 	slices.Sort(runs)
-	slices.Sort(memories)
 	slices.Sort(sinks)
 	return runs, memories, sinks
 }
@@ -235,13 +238,14 @@ func (c *copier) withKin(ctx context.Context, run protocol.RunID) error {
 	if err := c.run(ctx, run, head, base, shared); err != nil {
 		return err
 	}
-	if c.o.Children == nil || c.theirs != nil {
+	if c.o.Kin == nil || c.theirs != nil {
 		return nil
 	}
-	children, err := c.o.Children(ctx, run)
+	children, memories, err := c.o.Kin(ctx, run)
 	if err != nil {
 		return err
 	}
+	c.memories = append(c.memories, memories...)
 	for _, child := range children {
 		if err := c.withKin(ctx, child); err != nil {
 			return err

@@ -225,11 +225,18 @@ func copyDiverged(t *testing.T, from, to Place) {
 	if !errors.Is(err, protocol.ErrHeadMoved) || !strings.Contains(err.Error(), x.String()) || !strings.Contains(err.Error(), y.String()) {
 		t.Errorf("the error does not name both heads: %v", err)
 	}
-	if len(got.Diverged) != 2 || got.Diverged[0].Name != "run/one" || got.Diverged[1].Name != "memory/notes" || !slices.Equal(got.OwnSinks, []string{"ops"}) || !slices.Equal(got.Runs, []protocol.RunID{"new"}) {
+	if len(got.Diverged) != 2 || got.Diverged[0].Name != "run/one" || got.Diverged[1].Name != "memory/notes" || !slices.Equal(got.Own, []string{"notify/ops"}) || !slices.Equal(got.Runs, []protocol.RunID{"new"}) {
 		t.Errorf("%+v", got)
 	}
 	if h := must(b.Head(t.Context(), "run/one"))(t); h.Link != y {
 		t.Error("the head moved")
+	}
+	// With runs that are named, the memory of the destination is its own.
+	got = copied(t, a, b, cas.CopyOptions{Runs: []protocol.RunID{"new"}, Kin: func(context.Context, protocol.RunID) ([]protocol.RunID, []string, error) {
+		return nil, []string{"notes"}, nil
+	}})
+	if !slices.Equal(got.Own, []string{"memory/notes"}) || got.Same != 1 {
+		t.Errorf("%+v", got)
 	}
 	to.clean(t, b)
 }
@@ -277,11 +284,11 @@ func copyForks(t *testing.T, from, to Place) {
 	a, b := from.Open(t), to.Open(t)
 	Many(t, a)
 	Sample(t, a, "child", 1, nil)
-	o := cas.CopyOptions{Runs: []protocol.RunID{"third"}, Memories: []string{"notes", "unknown"}, Children: func(_ context.Context, run protocol.RunID) ([]protocol.RunID, error) {
+	o := cas.CopyOptions{Runs: []protocol.RunID{"third"}, Kin: func(_ context.Context, run protocol.RunID) ([]protocol.RunID, []string, error) {
 		if run == "fork" {
-			return []protocol.RunID{"child"}, nil
+			return []protocol.RunID{"child", "third"}, []string{"notes", "unknown"}, nil
 		}
-		return nil, nil
+		return nil, []string{"notes"}, nil
 	}}
 	got := copied(t, a, b, o)
 	if want := []protocol.RunID{"one", "fork", "child", "fork-of-fork", "third"}; !slices.Equal(got.Runs, want) || !slices.Equal(got.Memories, []string{"notes"}) {
