@@ -12,10 +12,10 @@ import (
 	"wf/protocol"
 )
 
-// shared is a store that gives long ids, as one that several machines share.
-type shared struct{ *cas.Store }
+// longIDs is a store that gives long ids, as one that several machines share.
+type longIDs struct{ *cas.Store }
 
-func (shared) IDLength() int { return cas.LongID }
+func (longIDs) IDLength() int { return cas.LongID }
 
 // A run and its children have ids of the length that the store says, and those of a run that came from another store the
 // length of its own.
@@ -23,7 +23,7 @@ func TestIDsAreAsLongAsTheStoreSays(t *testing.T) {
 	b := newBench(t)
 	yaml := parentOf(b)
 	short, _ := b.run(yaml, nil)
-	b.e.Store = shared{b.e.Store.(*cas.Store)}
+	b.e.Store = longIDs{b.e.Store.(*cas.Store)}
 	long, v := b.run(yaml, nil)
 	if len(short) != cas.IDLength || len(long) != cas.LongID || v.Status != protocol.Waiting {
 		t.Fatalf("ids %q, %q; status %s", short, long, v.Status)
