@@ -44,16 +44,20 @@ func Copy(ctx context.Context, from, to CopyStore, o CopyOptions) (*cas.Copied, 
 			memories, err := memoriesOf(ctx, e, run)
 			return children, memories, err
 		},
-		Driven: func(_ context.Context, run protocol.RunID) (bool, error) { return from.Driven(run) },
+		Driven: from.Driven,
 		Forward: func(ctx context.Context, run protocol.RunID) (func() error, error) {
-			unlock, err := to.LockRun(run)
-			if err != nil || o.Pins == nil {
-				return unlock, err
+			claim, err := to.Claim(ctx, run)
+			if err != nil {
+				return nil, err
 			}
-			if err := o.Pins.Disown(ctx, []protocol.RunID{run}); err != nil {
-				return nil, errors.Join(err, unlock())
+			done := func() error { return claim.Release(context.WithoutCancel(ctx)) }
+			if o.Pins != nil {
+				err = o.Pins.Disown(ctx, []protocol.RunID{run})
 			}
-			return unlock, nil
+			if err != nil {
+				return nil, errors.Join(err, done())
+			}
+			return done, nil
 		},
 	})
 }

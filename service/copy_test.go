@@ -71,7 +71,7 @@ func TestCopyOfARunWithASubWorkflow(t *testing.T) {
 		}
 	}
 	drive(e, protocol.Waiting)
-	memory, err := here.Memory("workflow/parent")
+	memory, err := cas.OpenMemory(here, "workflow/parent")
 	if err == nil {
 		_, err = memory.Append(ctx, 1, cas.EventRef{}, []cas.Draft{{Data: protocol.Remembered{Content: protocol.NewText("a thing"), Tags: []string{}}}})
 	}
@@ -99,7 +99,7 @@ func TestCopyOfARunWithASubWorkflow(t *testing.T) {
 	}
 	drive(f, protocol.Done)
 
-	unlock, err := here.LockRun(run)
+	claim, err := here.Claim(ctx, run)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +111,7 @@ func TestCopyOfARunWithASubWorkflow(t *testing.T) {
 	if got, err = Copy(ctx, here, there, CopyOptions{}); err != nil || !slices.Equal(got.Ahead, []protocol.RunID{run}) {
 		t.Errorf("the other way: %+v, %v", got, err)
 	}
-	if err := unlock(); err != nil {
+	if err := claim.Release(ctx); err != nil {
 		t.Fatal(err)
 	}
 	if got, err = Copy(ctx, there, here, CopyOptions{Pins: e.Pins}); err != nil || !slices.Equal(got.Forwarded, []protocol.RunID{run}) || got.Same != 1 {

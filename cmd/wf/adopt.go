@@ -15,10 +15,11 @@ func newStore(a *app) *cobra.Command {
 		Use:   "store",
 		Short: "Make a store in a database, back one up, restore it, accept one that came from elsewhere",
 		Example: `  wf store init postgres://wf@localhost/wf
+  wf store copy .wf postgres://wf@localhost/wf
   wf store backup /mnt/backup/wf
   wf store restore /mnt/backup/wf .wf
   wf store adopt`,
-	}, newStoreInit(a), newStoreMigrate(a), newStoreCheck(a), newStoreBackup(a), newStoreRestore(a), newStoreAdopt(a))
+	}, newStoreInit(a), newStoreMigrate(a), newStoreCheck(a), newStoreCopy(a), newStoreBackup(a), newStoreRestore(a), newStoreAdopt(a))
 }
 
 func newStoreAdopt(a *app) *cobra.Command {

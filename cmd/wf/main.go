@@ -208,6 +208,8 @@ var commands = []struct {
 	{"write", newSchema},
 	{"store", newExport},
 	{"store", newImport},
+	{"store", newPush},
+	{"store", newPull},
 	{"store", newCas},
 	{"store", newRm},
 	{"store", newGC},

@@ -178,6 +178,15 @@ func (u *Setup) WithNewStore(ctx context.Context, f func(store.Store) error) err
 	return u.withStore(ctx, false, f)
 }
 
+// WithStoreNamed runs f with the store of a name, and closes it.
+func (u *Setup) WithStoreNamed(ctx context.Context, name string, mustExist bool, f func(store.Store) error) error {
+	s, err := u.openStore(ctx, name, mustExist)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f(s), s.Close())
+}
+
 func (u *Setup) withStore(ctx context.Context, mustExist bool, f func(store.Store) error) error {
 	s, err := u.OpenStore(ctx, mustExist)
 	if err != nil {
