@@ -490,6 +490,40 @@ func TestAWorkerThatComesBackInTime(t *testing.T) {
 	}
 }
 
+// A database that takes what it is sent and says nothing more: a drive that is to end does so then too.
+func TestADriveEndsWhileItsDatabaseHangs(t *testing.T) {
+	engine.SetOutageGrace(t, 300*time.Millisecond)
+	srv := sharedServer(t)
+	a := newStops(t)
+	proxy := a.behindProxy(srv, newStore(t, srv))
+	id := a.start(stopsYAML, "")
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		_, err := a.e.Drive(ctx, id, engine.DriveOptions{})
+		ended <- err
+	}()
+	says := a.command()
+	proxy.HoldRequests()
+	cancel()
+	if err := <-ended; !errors.Is(err, protocol.ErrUnreachable) {
+		t.Errorf("the drive ended with: %v", err)
+	}
+	a.killed(says)
+	proxy.Release()
+	go func() {
+		_, err := a.e.Drive(t.Context(), id, engine.DriveOptions{})
+		ended <- err
+	}()
+	a.command()
+	a.write("hears", "go\n")
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	want(t, "status", a.view(id).Status, done)
+	a.proved(id)
+}
+
 // The same for random definitions, beside a directory, with sessions that the server ends: W-18.
 func TestW18InADatabaseToo(t *testing.T) {
 	srv := sharedServer(t)
