@@ -209,17 +209,16 @@ func TestARunOutlivesTheLossOfItsDatabase(t *testing.T) {
 	a := newAll(t)
 	told := make(chan error, 100)
 	a.on(dsn, pgstore.Options{Outage: func(err error) { told <- err }})
-	lose := func() { // within a call of a model, whose answer waits for the database
-		if err := srv.Kill(); err != nil {
-			t.Error(err)
-		}
-	}
+	killed := make(chan struct{}, 10)
 	var call, kills atomic.Int64
 	a.asking = func() {
 		switch call.Add(1) {
-		case 1, 2, 4:
-			lose()
+		case 1, 2, 4: // within a call of a model, whose answer waits for the database
+			if err := srv.Kill(); err != nil {
+				t.Error(err)
+			}
 			kills.Add(1)
+			killed <- struct{}{}
 		}
 	}
 	restarted := make(chan error, 1)
@@ -228,10 +227,11 @@ func TestARunOutlivesTheLossOfItsDatabase(t *testing.T) {
 		var err error
 		for err == nil {
 			select {
-			case why := <-told:
-				if why != nil {
-					err = srv.Restart()
+			case <-killed:
+				for lost := false; !lost; {
+					lost = <-told != nil
 				}
+				err = srv.Restart()
 			case <-over:
 				restarted <- nil
 				return
@@ -261,13 +261,9 @@ func TestADriveEndsWhileItsDatabaseIsAway(t *testing.T) {
 	srv := ownServer(t)
 	dsn := newStore(t, srv)
 	a := newAll(t)
-	told := make(chan error, 100)
+	told, killed := make(chan error, 100), make(chan error, 1)
 	a.on(dsn, pgstore.Options{Outage: func(err error) { told <- err }})
-	a.asking = sync.OnceFunc(func() {
-		if err := srv.Kill(); err != nil {
-			t.Error(err)
-		}
-	})
+	a.asking = sync.OnceFunc(func() { killed <- srv.Kill() })
 	id := a.start(allYAML, "")
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
@@ -275,6 +271,9 @@ func TestADriveEndsWhileItsDatabaseIsAway(t *testing.T) {
 		_, err := a.e.Drive(ctx, id, engine.DriveOptions{})
 		ended <- err
 	}()
+	if err := <-killed; err != nil {
+		t.Fatal(err)
+	}
 	if err := <-told; !errors.Is(err, protocol.ErrUnreachable) {
 		t.Errorf("told: %v", err)
 	}
