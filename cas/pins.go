@@ -136,14 +136,18 @@ func (p *Pins) Own(ctx context.Context, run protocol.RunID) error {
 // shared is Own for a run of a database that was neither begun nor driven here: those who may write a database are one user, whose workers
 // on other machines begin runs too. One that a verification saw further was put back.
 func (p *Pins) shared(run protocol.RunID, h Head) error {
-	p.mu.Lock()
-	found := p.seen.Found[h.Name]
-	p.mu.Unlock()
-	if found.Seq > h.Seq {
+	if found := p.found(h); found.Seq > h.Seq {
 		return p.older(run, h, found)
 	}
 	p.know(h)
 	return nil
+}
+
+// found is where a verification saw a run.
+func (p *Pins) found(h Head) Seen {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.seen.Found[h.Name]
 }
 
 // older is the error of a run that was seen further than it is now.
@@ -235,6 +239,9 @@ func (p *Pins) Changed() bool {
 // lists of many runs show.
 func (p *Pins) Noted(h Head) (bool, error) {
 	from, known, err := p.before(h)
+	if len(from) == 0 && err == nil && inDatabase(p.s.Dir()) {
+		return known || p.found(h).Seq <= h.Seq, nil
+	}
 	return known || len(from) > 0 && from[0].Seq <= h.Seq, err
 }
 

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"wf/pgstore/pgtest"
+	"wf/store"
 )
 
 var databases struct {
@@ -55,8 +56,9 @@ func (h *house) atDatabase(t *testing.T) []string {
 	dsn := database(t)
 	succeeds(t, "store", "init", dsn)
 	succeeds(t, "store", "copy", filepath.Join(h.dir, ".wf"), dsn)
+	succeeds(t, "store", "adopt", "--yes", "--store", dsn)
 	t.Setenv("WF_STORE", filepath.Join(h.top, "house", "empty"))
-	h.mask.place, h.store = dsn, dsn
+	h.mask.place, h.store = store.Shown(dsn), dsn
 	return []string{"--store", dsn}
 }
 

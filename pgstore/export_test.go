@@ -1,0 +1,4 @@
+package pgstore
+
+// TakeFree is the statement of a look for runs that are due.
+var TakeFree = takeFree
