@@ -92,8 +92,8 @@ func (d *Daemon) take(ctx context.Context, h *hook.Hook, file string, e hook.Eve
 		return hook.Taken{}, fmt.Errorf("%s was changed since its webhook was read", file)
 	}
 	request := e.Request(h)
-	if taken, err := d.taken(ctx, request); taken != nil || err != nil {
-		return hook.Taken{Run: d.Service.Engine.RequestRun(request)}, err
+	if run, taken, err := d.taken(ctx, request); taken != nil || err != nil {
+		return hook.Taken{Run: run}, err
 	}
 	unfit := func(err error) error { return fmt.Errorf("%w: %s", hook.ErrUnfit, f.Hide(err.Error())) }
 	body, err := bodyOf(e, h.Kind)
@@ -120,22 +120,25 @@ func (d *Daemon) take(ctx context.Context, h *hook.Hook, file string, e hook.Eve
 
 // taken is what a request began before, nil where there is nothing. The ids of runs are short: one that
 // another request has is an error, and no run of this one.
-func (d *Daemon) taken(ctx context.Context, request string) (*protocol.RunStarted, error) {
-	run := d.Service.Engine.RequestRun(request)
+func (d *Daemon) taken(ctx context.Context, request string) (protocol.RunID, *protocol.RunStarted, error) {
+	run, err := d.Service.Engine.RunOfRequest(ctx, request)
+	if err != nil {
+		return "", nil, err
+	}
 	head, err := d.Service.Store.Head(ctx, protocol.RunHead(run))
 	if err != nil || !head.Link.Defined() {
-		return nil, err
+		return run, nil, err
 	}
 	began, err := query.Started(ctx, d.Service.Store, run)
 	switch {
 	case errors.Is(err, protocol.ErrRunDeleted):
-		return &began, nil
+		return run, &began, nil
 	case err != nil:
-		return nil, err
+		return run, nil, err
 	case began.RequestID != request:
-		return nil, fmt.Errorf("the run %s has the id that this event would have: %w", run, protocol.ErrHeadMoved)
+		return run, nil, fmt.Errorf("the run %s has the id that this event would have: %w", run, protocol.ErrHeadMoved)
 	}
-	return &began, nil
+	return run, &began, nil
 }
 
 // bodyOf is the body of an event as expressions see it: JSON by its media type or without one, the fields of a form, or

@@ -160,7 +160,7 @@ func (h *Hub) start(ctx context.Context, data hubData) error {
 	})
 	h.relay = &relay.Hub{Metrics: h.Metrics, Ready: readable.ready, Queue: h.store.Queue, Registry: h.store.Registry, Pointers: h.store.Pointers,
 		Name: h.Name, Version: h.Version, Page: web.Handler(), Log: h.Log,
-		NewCode: h.newCode, NamesWorker: keys.NamesWorker, RequestRun: engine.RequestRun, DigestKey: digests}
+		NewCode: h.newCode, NamesWorker: keys.NamesWorker, MadeBy: engine.MadeBy, DigestKey: digests}
 	handler := meter.Wrap(h.relay.Handler())
 	if h.ClientCA != "" {
 		handler = certified(handler)

@@ -85,7 +85,7 @@ func (h *hubStore) Runs(ctx context.Context) ([]relay.Run, error) {
 		}
 		var x begun
 		// A fork begins with the event of the run that it was forked from, request and all.
-		if started.RequestID != "" && engine.RequestRun(started.RequestID) == run {
+		if started.RequestID != "" && engine.MadeBy(started.RequestID, run) {
 			x.request = started.RequestID
 		}
 		if started.Parent != nil {

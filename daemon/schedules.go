@@ -60,7 +60,8 @@ func (d *Daemon) launch(ctx context.Context, f compose.Found, inputs map[string]
 	}
 	run, fresh, err := d.Service.Launch(ctx, f.Definition, inputs, x)
 	if errors.Is(err, protocol.ErrRunDeleted) {
-		return d.Service.Engine.RequestRun(x.RequestID), false, nil
+		run, err := d.Service.Engine.RunOfRequest(ctx, x.RequestID)
+		return run, false, err
 	}
 	return run, fresh, err
 }

@@ -127,7 +127,7 @@ func TestTheServiceOfAHub(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		hub := &relay.Hub{Queue: disk.Queue, Registry: disk.Registry, Pointers: disk.Pointers, Name: "hub", RequestRun: engine.RequestRun, GracePeriod: time.Millisecond}
+		hub := &relay.Hub{Queue: disk.Queue, Registry: disk.Registry, Pointers: disk.Pointers, Name: "hub", MadeBy: engine.MadeBy, GracePeriod: time.Millisecond}
 		t.Cleanup(func() {
 			hub.Close()
 			if err := disk.Close(); err != nil {

@@ -208,7 +208,9 @@ func (e *Engine) Begin(ctx context.Context, l Launch) (run protocol.RunID, fresh
 		return "", false, err
 	}
 	if run = l.run; run == "" && l.RequestID != "" {
-		run = e.RequestRun(l.RequestID)
+		if run, err = e.RunOfRequest(ctx, l.RequestID); err != nil {
+			return "", false, err
+		}
 	}
 	if run == "" {
 		if run, err = e.unusedID(ctx); err != nil {
@@ -456,6 +458,28 @@ func RequestRun(requestID string) protocol.RunID { return requestRun(requestID, 
 // RequestRun is the run that Begin makes of a request id.
 func (e *Engine) RequestRun(requestID string) protocol.RunID {
 	return requestRun(requestID, e.Store.IDLength())
+}
+
+// RunOfRequest is the run that a request id made, or would make. A store with long ids may have taken in a run that it made in a directory.
+func (e *Engine) RunOfRequest(ctx context.Context, requestID string) (protocol.RunID, error) {
+	run := e.RequestRun(requestID)
+	short := RequestRun(requestID)
+	if short == run {
+		return run, nil
+	}
+	h, err := e.Store.Head(ctx, protocol.RunHead(short))
+	if err == nil && !h.Link.Defined() {
+		h, err = e.Store.Head(ctx, protocol.DeletedHead(short))
+	}
+	if err == nil && h.Link.Defined() {
+		run = short
+	}
+	return run, err
+}
+
+// MadeBy reports whether a run is the one that a request id makes, in a store of whatever kind.
+func MadeBy(requestID string, run protocol.RunID) bool {
+	return (len(run) == cas.IDLength || len(run) == cas.LongID) && run == requestRun(requestID, len(run))
 }
 
 func requestRun(requestID string, n int) protocol.RunID { return nameFrom("request\x00"+requestID, n) }

@@ -57,7 +57,9 @@ type ForkOptions struct {
 func (e *Engine) Fork(ctx context.Context, run protocol.RunID, o ForkOptions) (protocol.RunID, error) {
 	id, err := e.unusedID(ctx)
 	if o.RequestID != "" {
-		id = e.RequestRun(o.RequestID)
+		if id, err = e.RunOfRequest(ctx, o.RequestID); err != nil {
+			return "", err
+		}
 		if _, _, err = e.Store.Tip(ctx, id); !errors.Is(err, protocol.ErrUnknownRun) {
 			return id, err // also of one that was deleted
 		}

@@ -15,8 +15,8 @@ import (
 	"wf/protocol"
 )
 
-// begin writes the first event of a run together with where it is.
-func begin(t testing.TB, s *pgstore.Store, x cas.Standing) *cas.Journal {
+// beginRun writes the first event of a run together with where it is.
+func beginRun(t testing.TB, s *pgstore.Store, x cas.Standing) *cas.Journal {
 	t.Helper()
 	j := must(s.Journal(t.Context(), x.Run))(t)
 	move(t, j, x)
@@ -55,7 +55,7 @@ func TestWhereRunsAre(t *testing.T) {
 			t.Errorf("run %s is %q, want %q", run, got, want)
 		}
 	}
-	j := begin(t, s, cas.Standing{Run: "a", State: protocol.Running, Due: cas.DueSoon})
+	j := beginRun(t, s, cas.Standing{Run: "a", State: protocol.Running, Due: cas.DueSoon})
 	is("a", "running later {}")
 	move(t, j, cas.Standing{Run: "a", State: protocol.Running, Due: cas.DueNow, Needs: []string{"place:m", "gpu"}})
 	is("a", "running now {place:m,gpu}")
@@ -63,7 +63,7 @@ func TestWhereRunsAre(t *testing.T) {
 	is("a", "waiting never {gpu}")
 	move(t, j, cas.Standing{Run: "a", State: protocol.Waiting, Due: 4e15})
 	is("a", "waiting later {}")
-	begin(t, s, cas.Standing{Run: "child", State: protocol.Running, Parent: "a"})
+	beginRun(t, s, cas.Standing{Run: "child", State: protocol.Running, Parent: "a"})
 	is("child", "running never a {}")
 
 	// News that is no event of the run stays news until the run is given out, whatever its driver writes meanwhile.
@@ -124,9 +124,9 @@ func TestDueRunsAreThoseThatCanBeDrivenHere(t *testing.T) {
 	dsn := fresh(t, running(t))
 	s := open(t, dsn)
 	for run, needs := range map[protocol.RunID][]string{"any": nil, "here": {"place:here"}, "there": {"place:there"}, "gpu": {"gpu", "place:here"}} {
-		begin(t, s, cas.Standing{Run: run, State: protocol.Running, Due: cas.DueNow, Needs: needs})
+		beginRun(t, s, cas.Standing{Run: run, State: protocol.Running, Due: cas.DueNow, Needs: needs})
 	}
-	begin(t, s, cas.Standing{Run: "later", State: protocol.Waiting, Due: 4e15})
+	beginRun(t, s, cas.Standing{Run: "later", State: protocol.Waiting, Due: 4e15})
 	if got := due(t, s, "place:here", "docker"); !slices.Equal(got, []protocol.RunID{"any", "here"}) {
 		t.Errorf("without a GPU: %v", got)
 	}
@@ -144,7 +144,7 @@ func TestEachDueRunIsGivenOutOnce(t *testing.T) {
 	const lookers, runs = 4, 200
 	s := open(t, dsn)
 	for i := range runs {
-		begin(t, s, cas.Standing{Run: protocol.RunID(fmt.Sprint("r", i)), State: protocol.Running, Due: cas.DueNow})
+		beginRun(t, s, cas.Standing{Run: protocol.RunID(fmt.Sprint("r", i)), State: protocol.Running, Due: cas.DueNow})
 	}
 	var mu sync.Mutex
 	given := map[protocol.RunID]int{}
@@ -187,7 +187,7 @@ func TestRunsOfDeadWorkersAreGivenOut(t *testing.T) {
 		if run == "waits" {
 			x = cas.Standing{Run: run, State: protocol.Waiting}
 		}
-		begin(t, s, x)
+		beginRun(t, s, x)
 	}
 	if err := server.Exec(t.Context(), dsn, `insert into wf.workers select '\x01', 1, now(), 'h', 1, max(writer), 300 from (values (1)) t(writer);
 		update wf.heads set token = '\x01', worker = case name when 'run/gone' then '\x02'::bytea else '\x01' end where name in ('run/killed', 'run/gone', 'run/waits');

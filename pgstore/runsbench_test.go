@@ -60,7 +60,7 @@ func BenchmarkClaims(b *testing.B) {
 	waiting(b, dsn, 100_000)
 	s := open(b, dsn)
 	for i := range b.N {
-		begin(b, s, cas.Standing{Run: protocol.RunID(fmt.Sprint("r", i)), State: protocol.Waiting, Due: 4e15})
+		beginRun(b, s, cas.Standing{Run: protocol.RunID(fmt.Sprint("r", i)), State: protocol.Waiting, Due: 4e15})
 	}
 	var mu sync.Mutex
 	var took []time.Duration

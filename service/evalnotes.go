@@ -14,7 +14,6 @@ import (
 	"path/filepath"
 
 	"wf/api"
-	"wf/engine"
 	"wf/engine/lang"
 	"wf/files"
 	"wf/protocol"
@@ -121,7 +120,7 @@ func (x *evaluation) place(ctx context.Context, j job) (dir, request string, err
 	for attempt := 0; ; attempt++ {
 		name := fmt.Sprintf("%s-%d", j.name, attempt)
 		dir, request = x.notes.file(filepath.Join("work", name)), "eval/"+x.notes.id+"/"+name
-		_, _, err := x.Store.Tip(ctx, engine.RequestRun(request))
+		_, _, err := x.Store.Tip(ctx, x.Engine.RequestRun(request))
 		begun := err == nil
 		switch {
 		case errors.Is(err, protocol.ErrRunDeleted), begun && x.taped(j.c), begun && x.Record:

@@ -111,7 +111,7 @@ func (l *Local) BesideTrials(ctx context.Context, text string) (string, error) {
 		return text, nil // Resolve says what is wrong with it
 	}
 	run, err := latestRun(ctx, l.Setup, l.Store, w, func(run protocol.RunID, began protocol.RunStarted) (bool, error) {
-		if kind, _, _ := strings.Cut(began.RequestID, "/"); slices.Contains(trialKinds, kind) && l.Engine.RequestRun(began.RequestID) == run {
+		if kind, _, _ := strings.Cut(began.RequestID, "/"); slices.Contains(trialKinds, kind) && engine.MadeBy(began.RequestID, run) {
 			return true, nil
 		}
 		s, err := l.Engine.State(ctx, run) // of a fork, which begins as its origin did

@@ -23,7 +23,9 @@ func (l *Local) known(ctx context.Context, s api.Start) (run protocol.RunID, ok 
 	if s.RequestID == "" {
 		return "", false, nil
 	}
-	run = l.Engine.RequestRun(s.RequestID)
+	if run, err = l.Engine.RunOfRequest(ctx, s.RequestID); err != nil {
+		return "", false, err
+	}
 	if _, _, err := l.Store.Tip(ctx, run); errors.Is(err, protocol.ErrUnknownRun) {
 		return "", false, nil
 	} else if err != nil {

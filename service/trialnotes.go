@@ -121,7 +121,7 @@ func (n *trialNotes[N]) place(ctx context.Context, s store.Store, of string, fil
 	for attempt := 0; ; attempt++ {
 		name := fmt.Sprintf("%s-%d", of, attempt)
 		p = trialPlace{dir: n.inPlace, request: n.kind + "/" + n.name + "/" + name}
-		_, _, err := s.Tip(ctx, engine.RequestRun(p.request))
+		_, _, err := s.Tip(ctx, (&engine.Engine{Store: s}).RequestRun(p.request))
 		switch {
 		case errors.Is(err, protocol.ErrRunDeleted):
 			continue

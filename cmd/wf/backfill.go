@@ -169,6 +169,9 @@ func timeOf(flag, text string) (time.Time, error) {
 func (a *app) lookAt(ctx context.Context, p *target, w api.Workflow, b *api.Backfill) error {
 	for i := range b.Firings {
 		f := &b.Firings[i]
+		if run, err := p.run(ctx, string(f.Run)); err == nil {
+			f.Run = run // longer in a database
+		}
 		v, err := p.Run(ctx, f.Run, api.Window{Limit: 1})
 		switch {
 		case err == nil:

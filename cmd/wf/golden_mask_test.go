@@ -43,7 +43,7 @@ func (m *mask) event(run protocol.RunID, e protocol.Entry) {
 
 var (
 	runNames = lazy.Regexp(`\b(?:(?:HEAD|DEF)\.)?RUN_[A-Z0-9_]{6}\b`)
-	chances  = lazy.Regexp(`\bbafy[a-z2-7]{50,}\b|\b[0-9A-HJKMNP-TV-Z]{10}\b|\b[a-z2-7]{8}\b`)
+	chances  = lazy.Regexp(`\bbafy[a-z2-7]{50,}\b|\b(?:[0-9A-HJKMNP-TV-Z]{10}|[0-9A-HJKMNP-TV-Z]{16})\b|\b[a-z2-7]{8}\b`)
 	spans    = lazy.Regexp(`\b(?:\d+m)?\d+(?:\.\d+)?(?:µs|ms|s)\b|\b\d+ seconds?\b`)
 	gaps     = lazy.Regexp(`(\S)   *`)
 )

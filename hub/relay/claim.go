@@ -75,7 +75,7 @@ func (l *link) freed(before int) {
 
 // makes reports whether a request id makes a run.
 func (h *Hub) makes(request string, run protocol.RunID) bool {
-	return h.RequestRun == nil || h.RequestRun(request) == run
+	return h.MadeBy == nil || h.MadeBy(request, run)
 }
 
 // mayTake reports whether a worker may have the run of another one that is away. The lease of the

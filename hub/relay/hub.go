@@ -32,9 +32,9 @@ type Hub struct {
 	// NamesWorker reports whether credentials exist that are bound to a worker id: others cannot
 	// register it. nil is for a hub without such credentials.
 	NamesWorker func(id string) bool
-	// RequestRun is the run that a request id makes at every worker. A worker that names another
+	// MadeBy reports whether a run is the one that a request id makes at a worker. A worker that names another
 	// run for a request is not believed.
-	RequestRun func(request string) protocol.RunID
+	MadeBy func(request string, run protocol.RunID) bool
 	// DigestKey is that of the digests of requests, which outlives the process; nil is one that does not.
 	DigestKey []byte
 	// NewCode makes a one-time code for a browser; nil where nothing listens for one.

@@ -39,7 +39,7 @@ func newBoundHouse(t testing.TB) *house {
 	}
 	h.open()
 	h.hub.NamesWorker = func(id string) bool { return slices.Contains([]string{"a", "b", "evil"}, id) }
-	h.hub.RequestRun = func(request string) protocol.RunID { return protocol.RunID("R-" + request) }
+	h.hub.MadeBy = func(request string, run protocol.RunID) bool { return run == protocol.RunID("R-"+request) }
 	return h
 }
 
