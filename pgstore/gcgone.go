@@ -3,17 +3,19 @@ package pgstore
 import (
 	"context"
 	"slices"
+	"time"
 
 	"wf/cas"
 	"wf/protocol"
 )
 
 // leftHeads are the heads that are no more and have lines in the reflog, with how often they had moved. The events of a run that was
-// deleted are found there by its forks, and by theirs: while one is there, so are the lines.
+// deleted are found there by its forks, and by theirs: while one is there, so are the lines. Writers look for their last moves there to
+// tell what became of them, so those of the grace stay.
 const leftHeads = `with recursive leans(base) as (
 		select base from wf.heads where cid is not null and base is not null
 		union select h.base from leans l join wf.heads h on h.name = l.base where h.base is not null)
-	select h.name, h.n from wf.heads h where h.cid is null and h.n > 0 and not exists (select from leans l where l.base = h.name)
+	select h.name, h.n from wf.heads h where h.cid is null and h.n > 0 and h.ts < $1 and not exists (select from leans l where l.base = h.name)
 		and exists (select from wf.reflog l where l.name = h.name)`
 
 // A head that was dropped may move again meanwhile: those lines have a higher n.
@@ -30,7 +32,7 @@ func (c *collector) dropGone(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	left, err := c.s.query(ctx, leftHeads)
+	left, err := c.s.query(ctx, leftHeads, long(c.now-c.days*(24*time.Hour).Microseconds()))
 	if err != nil {
 		return err
 	}
