@@ -70,6 +70,9 @@ func (v *Verifier) run(ctx context.Context, h Head, moves *Moves) error {
 			}
 		}
 		v.moves(h, chain, at, moves, whole)
+		if err := v.bases(ctx, h, chain, moves); err != nil {
+			return err
+		}
 	}
 	v.pinned(ctx, h, chain, at, whole)
 	return nil

@@ -61,12 +61,33 @@ func (v *Verifier) holes(h Head, chain []chainEvent, noted *Moves) {
 	if len(noted.Lines) == 0 {
 		v.Fault("reflog_hole", h.Name, h.Seq, "reflog", "a move to "+h.Link.String(), "no move")
 	}
+	v.named(h, chain, noted, h.Seq)
+}
+
+// named finds the first of the events up to end that a reflog does not name, of those that a fork does not share with its base. Those
+// next to it are gone with the same move.
+func (v *Verifier) named(h Head, chain []chainEvent, noted *Moves, end protocol.Seq) {
 	for _, c := range chain {
-		if c.seq > noted.Shared && !noted.Events[c.seq].Defined() {
+		if c.seq > noted.Shared && c.seq <= end && !noted.Events[c.seq].Defined() {
 			v.Fault("reflog_hole", h.Name, c.seq, "reflog", c.name.String()+" in "+noted.In, "nothing")
-			return // those next to it are gone with the same move
+			return
 		}
 	}
+}
+
+// bases checks what the reflogs of runs that were deleted have for a fork of them: its first events are read by those.
+func (v *Verifier) bases(ctx context.Context, h Head, chain []chainEvent, noted *Moves) error {
+	for seen := map[string]bool{h.Name: true}; noted.Whole && noted.Base != "" && !v.keeps[noted.Base] && !seen[noted.Base]; {
+		seen[noted.Base] = true
+		end := noted.Shared
+		var err error
+		if noted, err = v.evidence.Moves(ctx, Head{Name: noted.Base}); err != nil {
+			return err
+		}
+		noted.Shared = min(noted.Shared, end)
+		v.named(h, chain, noted, end)
+	}
+	return nil
 }
 
 // eventAt is the CID of the event at seq.

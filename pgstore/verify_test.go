@@ -108,7 +108,9 @@ func TestVerifyNamesDamage(t *testing.T) {
 		"a head that is none":        {`update wf.heads set cid = '\x0102' where name = 'run/two'`, []string{"head_form two/head"}, ""},
 		"a head that is gone":        {`update wf.heads set cid = null where name = 'run/two'`, []string{"head_missing two/"}, ""},
 		"a row of a head is gone":    {`delete from wf.heads where name = 'run/two'`, []string{"head_missing two/"}, ""},
-		"a tombstone is gone":        {`delete from wf.heads where name = 'deleted/gone'`, []string{"head_missing deleted/gone"}, ""},
+		"a reflog line of a deleted base": {`update wf.heads set cid = null, n = n + 1, gone = true where name = 'run/fork'; delete from wf.reflog where name = 'run/fork'`,
+			[]string{"reflog_hole fork-of-fork/9"}, ""},
+		"a tombstone is gone": {`delete from wf.heads where name = 'deleted/gone'`, []string{"head_missing deleted/gone"}, ""},
 		"a deleted run is back": {`update wf.heads set cid = (select new from wf.reflog where name = 'run/gone' order by seq desc limit 1), n = n - 1, gone = false where name = 'run/gone'`,
 			[]string{"tombstone deleted/gone"}, ""},
 	} {
