@@ -11,15 +11,19 @@ import (
 // Each group leaves a row in wf.changes under the number of its transaction. Numbers are given out at the beginning of
 // transactions and become visible at their end, so "greater than the last one seen" would miss those that ended late: a poll
 // asks for what its own snapshot shows and that of the poll before did not. A server that crashed, or was put back to an earlier state,
-// gives numbers out again that the poll before took for those of ended transactions: a server that started since, or a connection
-// that was lost, counts as a change.
-const readChanges = `select pg_current_snapshot()::text, pg_postmaster_start_time()::text,
+// gives numbers out again that the poll before took for those of ended transactions, and in another database or another history of it
+// they mean nothing: so a change is also that a connection was lost, or that the last column differs, which names when the server started, the
+// cluster and its timeline.
+const readChanges = `select pg_current_snapshot()::text,
 	pg_snapshot_xmax(pg_current_snapshot()) < pg_snapshot_xmax($1::pg_snapshot) or exists(select 1 from wf.changes
-		where x >= pg_snapshot_xmin($1::pg_snapshot) and not pg_visible_in_snapshot(x, $1::pg_snapshot) and by <> $2)`
+		where x >= pg_snapshot_xmin($1::pg_snapshot) and not pg_visible_in_snapshot(x, $1::pg_snapshot) and by <> $2),
+	pg_postmaster_start_time()::text || ' ' || (select system_identifier::text from pg_control_system()) || ' ' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8)`
 
 // Rows of wf.changes are kept for an hour. A follower that did not look for half of it takes for granted that something changed.
 const (
-	dropChanges  = `delete from wf.changes where at < statement_timestamp() - interval '1 hour'`
+	// Of many processes one removes them at a time.
+	dropChanges = `with one as materialized (select pg_try_advisory_xact_lock(2003203687, 1) as ours)
+	delete from wf.changes using one where ours and at < statement_timestamp() - interval '1 hour'`
 	changesKnown = 30 * time.Minute
 	dropEvery    = 10 * time.Minute
 )
@@ -29,7 +33,7 @@ type follower struct {
 	turn chan struct{} // of the one that polls
 
 	snapshot string // of the last poll; held by turn, as are the next two
-	started  string // when the server did
+	history  string // in which that was
 	dropped  time.Time
 
 	lost atomic.Bool // a connection was, since the last poll
@@ -100,10 +104,11 @@ func (s *Store) poll(ctx context.Context) error {
 		}
 		f.dropped = asked
 	}
-	changed := len(got[0][2]) == 1 && got[0][2][0] == 1 || asked.Sub(last) > changesKnown
-	changed = f.lost.Swap(false) || f.started != string(got[0][1]) || changed
+	changed := len(got[0][1]) == 1 && got[0][1][0] == 1 || asked.Sub(last) > changesKnown
+	changed = f.lost.Swap(false) || changed
 	first := f.snapshot == ""
-	f.snapshot, f.started = string(got[0][0]), string(got[0][1])
+	changed = changed || f.history != string(got[0][2])
+	f.snapshot, f.history = string(got[0][0]), string(got[0][2])
 	f.mu.Lock()
 	f.polls = asked
 	f.mu.Unlock()

@@ -100,5 +100,17 @@ func TestAChangeUnderANumberThatWasGivenOutBefore(t *testing.T) {
 	}
 	if got := must(s.Changes(ctx))(t); got == n {
 		t.Error("the commit was not heard of")
+// On another timeline, or in another cluster, what was seen of the numbers of transactions says nothing: all counts as changed. A role
+// without rights of its own may ask for that.
+func TestAnotherHistoryIsAChange(t *testing.T) {
+	dsn, ctx := fresh(t, running(t)), t.Context()
+	s := open(t, dsn)
+	n := must(s.Changes(ctx))(t)
+	s.Elsewhere()
+	if after := must(s.AwaitChange(ctx, n))(t); after <= n {
+		t.Errorf("the counter went from %d to %d", n, after)
+	}
+	if err := server.Exec(ctx, dsn, `create role follows; set role follows; select pg_walfile_name(pg_current_wal_lsn()), system_identifier from pg_control_system()`); err != nil {
+		t.Error(err)
 	}
 }
