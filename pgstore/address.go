@@ -147,6 +147,11 @@ func (a *address) connect(ctx context.Context, valid pgconn.ValidateConnectFunc)
 		return dialer.DialContext(ctx, network, to)
 	}
 	cfg.OnNotice = func(_ *pgconn.PgConn, n *pgconn.Notice) { c.notice = n }
+	cfg.OnNotification = func(_ *pgconn.PgConn, n *pgconn.Notification) {
+		if c.heard != nil {
+			c.heard(n)
+		}
+	}
 	if valid != nil {
 		cfg.ValidateConnect = func(ctx context.Context, pg *pgconn.PgConn) error {
 			answered[last] = true

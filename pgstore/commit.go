@@ -189,6 +189,7 @@ func (s *Store) try(group []*request, unclear bool) (maybe bool, err error) {
 	}
 	if due {
 		s.hint()
+		s.ring()
 	}
 	return false, nil
 }

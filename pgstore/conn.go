@@ -16,7 +16,8 @@ import (
 // conn is a connection. It is used by one goroutine at a time.
 type conn struct {
 	pg     *pgconn.PgConn
-	notice *pgconn.Notice // the last one since it was cleared
+	notice *pgconn.Notice             // the last one since it was cleared
+	heard  func(*pgconn.Notification) // nil hears nothing
 }
 
 // close ends a connection without waiting for the server.

@@ -173,6 +173,7 @@ func (s *Store) hint() {
 
 // AwaitDue returns when runs may be due; see engine.Queue.
 func (s *Store) AwaitDue(ctx context.Context) error {
+	s.bell.listens.Do(func() { s.bell.loop.Go(s.listen) })
 	tick := time.NewTimer(s.o.Poll - s.o.Poll/8 + mathrand.N(s.o.Poll/4+1)) // processes that began together look at other times
 	defer tick.Stop()
 	select {

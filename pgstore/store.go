@@ -53,6 +53,7 @@ type Store struct {
 	worker  *worker
 	outage  *outage
 	orphans orphans
+	bell    bell
 	due     chan struct{} // holds a hint that runs are due
 	seen    seen
 }
@@ -148,6 +149,7 @@ func (s *Store) Close() error {
 	}
 	s.end(fmt.Errorf("%s: %w", s.a.shown, errClosed))
 	s.queue.idle.Wait()
+	s.bell.loop.Wait()
 	s.worker.end()
 	if s.write != nil {
 		s.write.close()
