@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"wf/api"
 	"wf/hub/hook"
@@ -90,6 +91,9 @@ func New(u *compose.Setup, s store.Store, o Options) (*Daemon, error) {
 		k.notice(n)
 		live.Notice(n)
 	})
+	if k.queue() != nil {
+		k.e.Patience = time.Second // no drive stays for what the store tells of
+	}
 	m = newMeters(all, u.Version, k.e.Price)
 	s.Observe(m.stored)
 	c := newCensus(s, k.e, k.Drives, o.Log)

@@ -67,9 +67,9 @@ func (k *Supervisor) takeDue(q engine.Queue) (more bool, err error) {
 // offers are what this process has that runs may need.
 func (k *Supervisor) offers() []string {
 	if k.e.Machine == "" {
-		return k.has
+		return nil
 	}
-	return append([]string{engine.Place(k.e.Machine)}, k.has...)
+	return []string{engine.Place(k.e.Machine)}
 }
 
 // putOff has the store give out a run later that could not be driven now, for whatever reason.

@@ -7,6 +7,7 @@ import (
 	"wf/api"
 	"wf/cas"
 	"wf/protocol"
+	"wf/store"
 )
 
 // retainEvery is how often a daemon deletes what has expired by retention: in the user's config.
@@ -57,11 +58,10 @@ func (d *Daemon) retain(ctx context.Context, now time.Time) {
 	if deleted == 0 {
 		return
 	}
-	dir, ok := d.Service.Store.(*cas.Store)
-	if !ok {
-		return
+	if store.IsDatabase(d.Service.Store.Name()) {
+		return // a role of its own collects there
 	}
-	if r, err := cas.GC(ctx, dir, cas.GCOptions{Grace: retainGrace}); err == nil {
+	if r, err := store.Collect(ctx, d.Service.Store, cas.GCOptions{Grace: retainGrace}); err == nil {
 		d.Log.Info("collected", "blocks", r.Removed, "bytes", r.Bytes)
 	} else if ctx.Err() == nil {
 		d.Log.Error("the space of deleted runs is not freed; wf gc does it", "why", err)

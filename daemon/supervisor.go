@@ -34,7 +34,6 @@ type Supervisor struct {
 	seen func(protocol.RunID, *rules.State)
 
 	alone bool     // drives what it is given, and looks for nothing else
-	has   []string // what runs may need that this machine has, beside its files; see engine.Queue
 
 	ctx  context.Context
 	stop context.CancelCauseFunc

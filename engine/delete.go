@@ -170,5 +170,5 @@ func (e *Engine) DropFiles(ctx context.Context, run protocol.RunID) (there bool,
 	if err != nil || !h.Link.Defined() {
 		return false, err
 	}
-	return true, e.Store.Commit(ctx, cas.Batch{Drops: []string{h.Name}})
+	return true, e.Store.Commit(ctx, cas.Batch{Drops: []string{h.Name}, Fence: claim.Fence()})
 }

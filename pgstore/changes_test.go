@@ -100,6 +100,9 @@ func TestAChangeUnderANumberThatWasGivenOutBefore(t *testing.T) {
 	}
 	if got := must(s.Changes(ctx))(t); got == n {
 		t.Error("the commit was not heard of")
+	}
+}
+
 // On another timeline, or in another cluster, what was seen of the numbers of transactions says nothing: all counts as changed. A role
 // without rights of its own may ask for that.
 func TestAnotherHistoryIsAChange(t *testing.T) {

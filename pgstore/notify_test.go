@@ -18,7 +18,7 @@ func TestARunThatIsDueIsHeardOf(t *testing.T) {
 	if err := s.AwaitDue(ctx); err != nil { // it listens from now on
 		t.Fatal(err)
 	}
-	j := begin(t, other, cas.Standing{Run: "a", State: protocol.Waiting})
+	j := beginRun(t, other, cas.Standing{Run: "a", State: protocol.Waiting})
 	for _, x := range []cas.Standing{{Run: "a", State: protocol.Running, Due: cas.DueNow}, {Run: "a", State: protocol.Running, Due: cas.DueNow}} {
 		move(t, j, x)
 		if err := s.AwaitDue(ctx); err != nil {

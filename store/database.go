@@ -34,3 +34,15 @@ func Verify(ctx context.Context, s Store, o cas.VerifyOptions) (cas.Report, erro
 	}
 	return cas.Verify(ctx, dir, o)
 }
+
+// Collect removes the blocks that nothing reaches; see cas.GC and pgstore.GC, which keeps them for days.
+func Collect(ctx context.Context, s Store, o cas.GCOptions) (cas.GCReport, error) {
+	if d, ok := s.(database); ok {
+		return pgstore.GC(ctx, d.Store, o)
+	}
+	dir, err := Directory(s, "")
+	if err != nil {
+		return cas.GCReport{}, err
+	}
+	return cas.GC(ctx, dir, o)
+}

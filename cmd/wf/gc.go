@@ -9,6 +9,7 @@ import (
 
 	"wf/cas"
 	"wf/protocol"
+	"wf/store"
 )
 
 func newGC(a *app) *cobra.Command {
@@ -18,7 +19,8 @@ func newGC(a *app) *cobra.Command {
 		Use:   "gc",
 		Short: "Remove blocks that no run reaches",
 		Long: `Remove the blocks that no head reaches, and none pointed to lately. Everything is read first: where a
-block that is reached is missing, nothing is removed. --dry-run only tells.`,
+block that is reached is missing, nothing is removed. --dry-run only tells. In a database what no head reaches goes with a
+collection that lies at least three days behind one that found it so, under a role with the rights for it (wf store init --gc).`,
 		Example: `  wf gc --dry-run
   wf gc --yes
 
@@ -27,7 +29,7 @@ block that is reached is missing, nothing is removed. --dry-run only tells.`,
 		Args: takes(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx := cmd.Context()
-			return a.WithDirectory(ctx, "", func(s *cas.Store) error {
+			return a.WithStore(ctx, func(s store.Store) error {
 				return a.gc(ctx, s, cas.GCOptions{DryRun: dry, Grace: grace}, yes)
 			})
 		},
@@ -35,23 +37,23 @@ block that is reached is missing, nothing is removed. --dry-run only tells.`,
 	flags := cmd.Flags()
 	flags.BoolVar(&dry, "dry-run", false, "tell what would be removed, and change nothing")
 	flags.BoolVar(&yes, "yes", false, "do not ask")
-	flags.DurationVar(&grace, "grace", 0, "keep blocks that came in at most this long ago")
+	flags.DurationVar(&grace, "grace", 0, "keep blocks that came in at most this long ago; in a database at least 72h, which is the default there")
 	return cmd
 }
 
-func (a *app) gc(ctx context.Context, s *cas.Store, o cas.GCOptions, yes bool) error {
+func (a *app) gc(ctx context.Context, s store.Store, o cas.GCOptions, yes bool) error {
 	if !o.DryRun && !yes {
 		dry := o
 		dry.DryRun = true
-		r, err := cas.GC(ctx, s, dry)
+		r, err := store.Collect(ctx, s, dry)
 		if err != nil {
 			return err
 		}
-		if err := a.confirm(ctx, fmt.Sprintf("Remove %s (%d bytes) from %s?", protocol.Plural(int(r.Removed), "block"), r.Bytes, s.Dir()), errRefused); err != nil {
+		if err := a.confirm(ctx, fmt.Sprintf("Remove %s (%d bytes) from %s?", protocol.Plural(int(r.Removed), "block"), r.Bytes, store.Shown(s.Name())), errRefused); err != nil {
 			return err
 		}
 	}
-	r, err := cas.GC(ctx, s, o)
+	r, err := store.Collect(ctx, s, o)
 	if err != nil {
 		return err
 	}

@@ -112,9 +112,16 @@ func (u *Setup) Engine(s store.Store, watch func(api.Update)) *engine.Engine {
 			protocol.ActSet:    roles.Set{},
 		},
 	}
+	if store.IsDatabase(s.Name()) {
+		e.Machine = u.machine()
+	}
 	e.Performers[protocol.ActWorkflow] = agentkit.Template{Agent: agent, Child: e.SubWorkflow()}
 	return e
 }
+
+// machine names this user's files on this machine among all machines that work on a store: two have the same name only where
+// they share the directory of the user's state, and so his files.
+func (u *Setup) machine() string { return hex.EncodeToString(u.sealFor("machine")[:6]) }
 
 // User is who starts, answers and cancels: the name of the user.
 func User() string {
