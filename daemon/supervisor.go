@@ -33,7 +33,7 @@ type Supervisor struct {
 	// seen is told of a run that was read for another reason: where it stands. nil is for none.
 	seen func(protocol.RunID, *rules.State)
 
-	alone bool     // drives what it is given, and looks for nothing else
+	alone bool // drives what it is given, and looks for nothing else
 
 	ctx  context.Context
 	stop context.CancelCauseFunc
