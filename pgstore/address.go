@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"net"
 	"net/url"
 	"slices"
@@ -134,15 +133,12 @@ var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 10 * time.Second, Interv
 // an older copy counts only where no other host is away, which may be the one that is not.
 func (a *address) connect(ctx context.Context, valid pgconn.ValidateConnectFunc) (*conn, error) {
 	c, open := new(conn), new(atomic.Bool)
-	last, answered := "", map[string]bool{}
+	answered := map[string]bool{} // of the hosts; written by the check alone, as an attempt that was given up may still dial
 	cfg := a.cfg.Copy()
 	dialer := net.Dialer{KeepAliveConfig: keepAlive, Control: giveUpUnacknowledged}
 	cfg.DialFunc = func(ctx context.Context, network, to string) (net.Conn, error) {
 		if open.Load() {
 			return nil, errNoCancel
-		}
-		if last = to; !answered[to] {
-			answered[to] = false // it was asked
 		}
 		return dialer.DialContext(ctx, network, to)
 	}
@@ -154,12 +150,12 @@ func (a *address) connect(ctx context.Context, valid pgconn.ValidateConnectFunc)
 	}
 	if valid != nil {
 		cfg.ValidateConnect = func(ctx context.Context, pg *pgconn.PgConn) error {
-			answered[last] = true
+			answered[pg.Conn().RemoteAddr().String()] = true
 			return valid(ctx, pg)
 		}
 	}
 	pg, err := pgconn.ConnectConfig(ctx, cfg)
-	if errors.Is(err, protocol.ErrRolledBack) && (len(answered) < a.hosts() || slices.Contains(slices.Collect(maps.Values(answered)), false)) {
+	if errors.Is(err, protocol.ErrRolledBack) && len(answered) < a.hosts() {
 		err = fmt.Errorf("%w: %w", protocol.ErrUnreachable, err)
 	}
 	if err != nil {
