@@ -20,8 +20,8 @@ func newStoreCopy(a *app) *cobra.Command {
 		Long: `Copy all runs of a store into another one, with memories, the journals of sinks and what is known of deleted
 runs: from a directory into a database, back, or between two of a kind. Ids and CIDs stay. Each run is proved by hash before its head
 moves. What is there already is not sent again, so that a copy which was cut off, or one a day later, sends what is new.
-A run that went on at TO stays as it is; one that went on in both is named, and stays as it is in both. What came waits there for
-wf store adopt. A directory is made where there is none; a database by wf store init.`,
+A run that went on at TO stays as it is; one that went on in both is named, and stays as it is in both. What came waits: in a
+directory for wf store adopt, in a database for wf resume or an answer. A directory is made where there is none; a database by wf store init.`,
 		Example: `  wf store copy .wf postgres://wf@localhost/wf
   wf store copy postgres://wf@localhost/wf /mnt/copy/wf -o json`,
 		Args: takes(2, 2, "two stores"),
@@ -37,7 +37,7 @@ func newPush(a *app) *cobra.Command {
 		Short: "Copy a run into another store",
 		Long: `Copy a run into another store, a directory or a database, under its id: with what it was forked from, the runs of
 its sub-workflows, the files that it recorded and the memories of its roles. What is there already is not sent again.
-It goes on there once wf store adopt lets it.`,
+It waits there: in a directory for wf store adopt, in a database for wf resume or an answer.`,
 		Example: `  wf push -1 postgres://wf@localhost/wf
   wf push 7K3Q /mnt/share/wf`,
 		Args: takes(2, 2, "a run and a store"),
