@@ -1,7 +1,6 @@
 package daemon_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -23,13 +22,6 @@ import (
 	"wf/protocol"
 	"wf/roles"
 )
-
-// database is a store in a database, as the engine takes it.
-type database struct{ *pgstore.Store }
-
-func (database) MayGoOn(context.Context) error                                      { return nil }
-func (database) Reach(context.Context, protocol.RunID, protocol.Seq) (int64, error) { return 0, nil }
-func (database) Hold(context.Context) (release func(), err error)                   { return func() {}, nil }
 
 var (
 	pgServer  *pgtest.Server
@@ -77,7 +69,7 @@ type fleet struct {
 	watch func(process int, u api.Update)
 	log   *slog.Logger
 
-	stores      []database
+	stores      []*pgstore.Store
 	engines     []*engine.Engine
 	supervisors []*daemon.Supervisor
 }
@@ -95,12 +87,11 @@ func (f *fleet) join(o pgstore.Options) (n int) {
 		}
 	})
 	n = len(f.engines)
-	s := database{p}
-	e := &engine.Engine{Store: s, Version: "test", Patience: -1, Watch: func(u api.Update) { f.watch(n, u) }}
+	e := &engine.Engine{Store: p, Version: "test", Patience: -1, Watch: func(u api.Update) { f.watch(n, u) }}
 	e.Performers = map[protocol.Action]roles.Performer{protocol.ActRun: &roles.Run{Walls: roles.Bare{Name: "a test"}}, protocol.ActAsk: roles.Ask{},
 		protocol.ActWait: roles.Wait{}, protocol.ActSet: roles.Set{}, protocol.ActWorkflow: e.SubWorkflow()}
-	f.stores, f.engines = append(f.stores, s), append(f.engines, e)
-	f.supervisors = append(f.supervisors, daemon.NewSupervisor(s, e, f.log))
+	f.stores, f.engines = append(f.stores, p), append(f.engines, e)
+	f.supervisors = append(f.supervisors, daemon.NewSupervisor(p, e, f.log))
 	return n
 }
 

@@ -87,17 +87,6 @@ func newStore(t testing.TB, s *pgtest.Server) string {
 	return dsn
 }
 
-// database is a store in a database, with what is asked of one when files are kept or restored.
-type database struct{ *pgstore.Store }
-
-func (database) MayGoOn(context.Context) error { return nil }
-
-func (database) Hold(context.Context) (func(), error) { return func() {}, nil }
-
-func (database) Reach(context.Context, protocol.RunID, protocol.Seq) (int64, error) {
-	return 0, errors.New("a drive asks for no size")
-}
-
 // on has a bench work in a database.
 func (b *bench) on(dsn string, o pgstore.Options) *bench {
 	b.t.Helper()
@@ -111,7 +100,7 @@ func (b *bench) on(dsn string, o pgstore.Options) *bench {
 			b.t.Error(err)
 		}
 	})
-	b.e.Store = database{s}
+	b.e.Store = s
 	return b
 }
 
