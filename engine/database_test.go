@@ -529,6 +529,7 @@ func TestW18InADatabaseToo(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		inDir := func() *bench { return newBench(t) }
 		inDatabase := func() *bench {
+			cuts.Wait() // those of the check before are over, else they would end the session that opens the store
 			b := newBench(t).on(dsn, pgstore.Options{})
 			b.cut = func() {
 				cut++

@@ -51,6 +51,9 @@ func (e *Engine) Drive(ctx context.Context, run protocol.RunID, o DriveOptions) 
 		return nil, err
 	}
 	if d.s.Status().Final() {
+		if d.s.Status() == protocol.Done {
+			e.dropCopies(run) // the process that ended it may have been killed before it did
+		}
 		return d.s, d.standsStill(ctx)
 	}
 	if err := e.Own(ctx, run); err != nil {
