@@ -423,7 +423,7 @@ func TestM01ACommandSeesItsInputsAlone(t *testing.T) {
 	}
 	m.write("secret", "two")
 	m.write("dist/old", "three")
-	v := m.drive(m.start(role("find . -type f | sort; stat -c %a src/a src/run; cat secret", "{inputs: [src/**], outputs: [dist/**]}", "continue_on_error: true"), ""))
+	v := m.drive(m.start(role("find . -type f | sort; stat -c %a src/a src/run; cat secret 2>&1", "{inputs: [src/**], outputs: [dist/**]}", "continue_on_error: true"), ""))
 	if text := v.Steps[0].Text; !strings.HasPrefix(text, "./src/a\n./src/run\n444\n555\n") || strings.Contains(text, "two") {
 		t.Errorf("it sees %s", text)
 	}
