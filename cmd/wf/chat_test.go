@@ -219,7 +219,7 @@ func TestAChatWithADaemonElsewhere(t *testing.T) {
 		}
 	}
 	socket := filepath.Join(t.TempDir(), "s")
-	p := inTmux(t, dir, fmt.Sprintf("wf serve --listen 'unix:%s' --workflows '%s' & until [ -S '%s' ]; do sleep 0.05; done; "+
+	p := inTmux(t, dir, fmt.Sprintf("wf serve --listen 'unix:%s' --workflows '%s' 2>serve.log & until [ -S '%s' ]; do sleep 0.05; done; "+
 		"wf chat --hub 'unix:%[1]s' talk; read next; wf tui --hub 'unix:%[1]s'; echo left with $?; kill %%1; wait; cat", socket, dir, socket))
 	p.shows("your turn")
 	p.press("What is here?", "Enter")
