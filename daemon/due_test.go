@@ -1,7 +1,6 @@
 package daemon_test
 
 import (
-	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -23,41 +22,20 @@ import (
 	"wf/roles"
 )
 
-var (
-	pgServer  *pgtest.Server
-	startOnce sync.Once
-	startErr  error
-)
+func TestMain(m *testing.M) { os.Exit(pgtest.Tests{M: m}.Run()) }
 
-func TestMain(m *testing.M) {
-	code := m.Run()
-	if pgServer != nil {
-		if err := pgServer.Stop(); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			code = 1
-		}
-	}
-	os.Exit(code)
-}
-
-// postgres is the server of these tests, and a new store at it. Where there is no PostgreSQL a test is skipped, but not where CI=true.
+// postgres is the server of these tests, and a new store at it.
 func postgres(t testing.TB) (*pgtest.Server, string) {
 	t.Helper()
-	startOnce.Do(func() { pgServer, startErr = pgtest.Start() })
-	if errors.Is(startErr, pgtest.ErrMissing) && os.Getenv("CI") != "true" {
-		t.Skip(startErr)
-	}
-	if startErr != nil {
-		t.Fatal(startErr)
-	}
-	dsn, err := pgServer.Database(t.Context())
+	srv := pgtest.Shared(t)
+	dsn, err := srv.Database(t.Context())
 	if err == nil {
 		_, err = pgstore.Init(t.Context(), dsn, pgstore.Roles{})
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	return pgServer, dsn
+	return srv, dsn
 }
 
 // fleet are processes that drive the runs of one database.
@@ -241,10 +219,11 @@ func (f *fleet) agree() {
 	}
 	for _, h := range heads {
 		run := protocol.RunOf(h.Name)
-		x, err := f.engines[0].StandingNow(f.t.Context(), run)
+		st, err := f.engines[0].State(f.t.Context(), run)
 		if err != nil {
 			f.t.Fatal(err)
 		}
+		x := engine.Standing(run, st)
 		due, parent := "never", "alone"
 		if x.Due > cas.DueSoon {
 			due = fmt.Sprint(x.Due)

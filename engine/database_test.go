@@ -28,52 +28,6 @@ import (
 	"wf/roles"
 )
 
-var shared struct {
-	once   sync.Once
-	server *pgtest.Server
-	err    error
-}
-
-func stopServer() {
-	if shared.server != nil {
-		if err := shared.server.Stop(); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-		}
-	}
-}
-
-// available skips a test where there is no PostgreSQL, but not where CI=true.
-func available(t testing.TB, err error) {
-	t.Helper()
-	if errors.Is(err, pgtest.ErrMissing) && os.Getenv("CI") != "true" {
-		t.Skip(err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-// sharedServer is one that the tests do not stop.
-func sharedServer(t testing.TB) *pgtest.Server {
-	t.Helper()
-	shared.once.Do(func() { shared.server, shared.err = pgtest.Start() })
-	available(t, shared.err)
-	return shared.server
-}
-
-// ownServer is one that a test may stop.
-func ownServer(t testing.TB) *pgtest.Server {
-	t.Helper()
-	s, err := pgtest.Start()
-	available(t, err)
-	t.Cleanup(func() {
-		if err := s.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
-	return s
-}
-
 // newStore is the address of a new store.
 func newStore(t testing.TB, s *pgtest.Server) string {
 	t.Helper()
@@ -175,7 +129,7 @@ func inADirectory(t testing.TB) []string {
 }
 
 func TestARunInADatabaseHasTheRecordsOfADirectory(t *testing.T) {
-	dsn := newStore(t, sharedServer(t))
+	dsn := newStore(t, pgtest.Shared(t))
 	a := newAll(t)
 	a.on(dsn, pgstore.Options{})
 	id := a.start(allYAML, "")
@@ -193,7 +147,7 @@ func TestARunInADatabaseHasTheRecordsOfADirectory(t *testing.T) {
 // The database is killed while a model is asked, while a command runs, and while a sub-workflow goes on: no call is made twice, and no
 // command runs twice.
 func TestARunOutlivesTheLossOfItsDatabase(t *testing.T) {
-	srv := ownServer(t)
+	srv := pgtest.Own(t)
 	dsn := newStore(t, srv)
 	a := newAll(t)
 	told := make(chan error, 100)
@@ -247,7 +201,7 @@ func TestARunOutlivesTheLossOfItsDatabase(t *testing.T) {
 // A drive that is to end while the database is away does so, and says what that means.
 func TestADriveEndsWhileItsDatabaseIsAway(t *testing.T) {
 	engine.SetOutageGrace(t, 300*time.Millisecond)
-	srv := ownServer(t)
+	srv := pgtest.Own(t)
 	dsn := newStore(t, srv)
 	a := newAll(t)
 	told, killed := make(chan error, 100), make(chan error, 1)
@@ -367,7 +321,7 @@ func (s saying) Perform(ctx context.Context, turn protocol.Turn, emit roles.Emit
 
 // A worker that stops for longer than a lease: another one takes its run over, and what the first one says later is not written.
 func TestAWorkerThatStoppedIsReplaced(t *testing.T) {
-	srv := sharedServer(t)
+	srv := pgtest.Shared(t)
 	dsn := newStore(t, srv)
 	first, second := newStops(t), newStops(t)
 	proxy := first.behindProxy(srv, dsn)
@@ -436,7 +390,7 @@ func TestAWorkerThatStoppedIsReplaced(t *testing.T) {
 // A worker that comes back before another one takes its run: its command was ended, and is a new attempt, or, where it is marked once, a
 // question; the call that was made is not made again.
 func TestAWorkerThatComesBackInTime(t *testing.T) {
-	srv := sharedServer(t)
+	srv := pgtest.Shared(t)
 	dsn := newStore(t, srv)
 	for _, once := range []bool{false, true} {
 		t.Run(fmt.Sprint("once ", once), func(t *testing.T) {
@@ -481,7 +435,7 @@ func TestAWorkerThatComesBackInTime(t *testing.T) {
 // A database that takes what it is sent and says nothing more: a drive that is to end does so then too.
 func TestADriveEndsWhileItsDatabaseHangs(t *testing.T) {
 	engine.SetOutageGrace(t, 300*time.Millisecond)
-	srv := sharedServer(t)
+	srv := pgtest.Shared(t)
 	a := newStops(t)
 	proxy := a.behindProxy(srv, newStore(t, srv))
 	id := a.start(stopsYAML, "")
@@ -514,7 +468,7 @@ func TestADriveEndsWhileItsDatabaseHangs(t *testing.T) {
 
 // The same for random definitions, beside a directory, with sessions that the server ends: W-18.
 func TestW18InADatabaseToo(t *testing.T) {
-	srv := sharedServer(t)
+	srv := pgtest.Shared(t)
 	dsn := newStore(t, srv)
 	checks := flag.Lookup("rapid.checks")
 	was := checks.Value.String()

@@ -7,6 +7,7 @@ import (
 
 	"wf/agentkit/sandbox"
 	"wf/cas/castest/inmemory"
+	"wf/pgstore/pgtest"
 )
 
 // TestMain draws fewer examples than rapid would: each is four runs on a disk. More come by
@@ -20,7 +21,5 @@ func TestMain(m *testing.M) {
 	}
 	flag.Parse()
 	inmemory.TempDirs()
-	code := m.Run()
-	stopServer()
-	os.Exit(code)
+	os.Exit(pgtest.Tests{M: m}.Run())
 }

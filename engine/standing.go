@@ -68,26 +68,6 @@ func FirstTimer(s *rules.State) (due int64) {
 	return due
 }
 
-// StandingNow is where a run is by its journal, for a store to which its events are copied.
-func (e *Engine) StandingNow(ctx context.Context, run protocol.RunID) (cas.Standing, error) {
-	for {
-		s, err := e.State(ctx, run)
-		if err != nil {
-			return cas.Standing{}, err
-		}
-		head, seq, err := e.Store.Tip(ctx, run)
-		if err != nil {
-			return cas.Standing{}, err
-		}
-		if seq != s.Seq {
-			continue // it went on meanwhile
-		}
-		x := Standing(run, s)
-		x.At = head
-		return x, nil
-	}
-}
-
 // stand notes with a batch of the driver where its run is behind it, if that is news.
 func (d *driver) stand(st *cas.Staged) {
 	if d.e.queue() == nil {

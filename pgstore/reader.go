@@ -63,12 +63,7 @@ func (x *reading) block(l protocol.Link) ([]byte, error) {
 
 // ahead reads blocks as far as there is room for them.
 func (x *reading) ahead(links []protocol.Link) error {
-	cids := make([][]byte, len(links))
-	for i, l := range links {
-		cids[i] = l.Bytes()
-	}
-	got, err := x.s.query(x.ctx, `select cid, data from (select b.cid, b.data, sum(length(b.data)) over (order by u.i) - length(b.data) as before
-		from unnest($1::bytea[]) with ordinality u(cid, i) join wf.blocks b using (cid)) t where before < $2`, byteas(cids), long(aheadBytes))
+	got, err := x.s.storedTogether(x.ctx, links, aheadBytes)
 	x.got = make(map[protocol.Link][]byte, len(got))
 	for _, r := range got {
 		l, err := protocol.CastLink(r[0])

@@ -6,7 +6,6 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -18,47 +17,25 @@ import (
 	"wf/protocol"
 )
 
-var (
-	server    *pgtest.Server
-	startOnce sync.Once
-	startErr  error
-)
+// server is the one that most tests share, once running gave it.
+var server *pgtest.Server
 
 func TestMain(m *testing.M) {
 	inmemory.TempDirs() // its faults end processes, not the machine
-	code := m.Run()
-	if server != nil {
-		if err := server.Stop(); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			code = 1
-		}
-	}
-	os.Exit(code)
+	os.Exit(pgtest.Tests{M: m}.Run())
 }
 
-// running is the server that most tests share. Where there is no PostgreSQL a test is skipped, but not where CI=true.
 func running(t testing.TB) *pgtest.Server {
 	t.Helper()
-	startOnce.Do(func() { server, startErr = pgtest.Start() })
-	there(t, startErr)
+	server = pgtest.Shared(t)
 	return server
-}
-
-func there(t testing.TB, err error) {
-	t.Helper()
-	if errors.Is(err, pgtest.ErrMissing) && os.Getenv("CI") != "true" {
-		t.Skip(err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // started is a server of one test, or what else ends with it.
 func started[T interface{ Stop() error }](s T, err error) func(testing.TB) T {
 	return func(t testing.TB) T {
 		t.Helper()
-		there(t, err)
+		pgtest.Needed(t, err)
 		t.Cleanup(func() {
 			if err := s.Stop(); err != nil {
 				t.Error(err)

@@ -8,12 +8,24 @@ import (
 	"wf/protocol"
 )
 
-const together = `select cid, data from (select b.cid, b.data, sum(octet_length(b.data)) over (order by t.i) - octet_length(b.data) as before
-	from unnest($1::bytea[]) with ordinality t(cid, i) join wf.blocks b using (cid)) x where before < ` + pageBytes
+// togetherBytes is how much is worth one answer.
+const togetherBytes = 8 << 20
+
+// storedTogether gives blocks in the form in which they are stored, of a list those at its beginning that have most bytes, and the one
+// that goes beyond.
+func (s *Store) storedTogether(ctx context.Context, links []protocol.Link, most int64) (rows, error) {
+	return s.query(ctx, `select cid, data from (select b.cid, b.data, sum(length(b.data)) over (order by t.i) - length(b.data) as before
+		from unnest($1::bytea[]) with ordinality t(cid, i) join wf.blocks b using (cid)) x where before < $2`, names(links), long(most))
+}
+
+// names are the CIDs of links.
+func names(links []protocol.Link) param {
+	return array(oidBytes, oidBytea, len(links), func(i int) []byte { return links[i].Bytes() })
+}
 
 // Blocks reads blocks together; see cas.Together.
 func (s *Store) Blocks(ctx context.Context, links []protocol.Link) (out []cas.Block, err error) {
-	got, err := s.query(ctx, together, array(oidBytes, oidBytea, len(links), func(i int) []byte { return links[i].Bytes() }))
+	got, err := s.storedTogether(ctx, links, togetherBytes)
 	if err != nil && !errors.Is(err, protocol.ErrCorrupt) {
 		return nil, err
 	}
@@ -39,11 +51,11 @@ const (
 
 // Lacks gives those of the blocks that are not there; see cas.Keeper.
 func (s *Store) Lacks(ctx context.Context, links []protocol.Link) (out []protocol.Link, err error) {
-	names := array(oidBytes, oidBytea, len(links), func(i int) []byte { return links[i].Bytes() })
-	if _, err := s.query(ctx, refresh, names); err != nil {
+	cids := names(links)
+	if _, err := s.query(ctx, refresh, cids); err != nil {
 		return nil, err
 	}
-	got, err := s.query(ctx, present, names)
+	got, err := s.query(ctx, present, cids)
 	if err != nil {
 		return nil, err
 	}

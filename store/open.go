@@ -42,14 +42,30 @@ func IsDatabase(name string) bool {
 
 // Shown is the name of a store as it may be shown: of a database without what is secret.
 func Shown(name string) string {
-	if IsDatabase(name) {
+	scheme, _, isURL := strings.Cut(name, "://")
+	switch {
+	case IsDatabase(name):
 		return pgstore.Redact(name)
+	case isURL:
+		return scheme + "://…" // a mistake, which may hold a password
 	}
 	return name
 }
 
+// Named is nil for the name of a store of either kind, whether there is one or not. Else the error wraps protocol.ErrStore: an address with a
+// mistake in it is no directory.
+func Named(name string) error {
+	if strings.Contains(name, "://") && !IsDatabase(name) {
+		return protocol.ErrStore.With("name a directory, or postgres://USER@HOST:PORT/NAME", "%s is no store that wf knows", Shown(name))
+	}
+	return nil
+}
+
 // Open opens the store that a name names: a directory, or postgres://….
 func Open(ctx context.Context, name string, o Options) (Store, error) {
+	if err := Named(name); err != nil {
+		return nil, err
+	}
 	if IsDatabase(name) {
 		return openDatabase(ctx, name, o)
 	}
@@ -80,7 +96,7 @@ func Directory(s Store, hint string) (*cas.Store, error) {
 	if dir, ok := s.(*cas.Store); ok {
 		return dir, nil
 	}
-	return nil, noDirectory(s.Dir(), hint)
+	return nil, noDirectory(Shown(s.Name()), hint)
 }
 
 func noDirectory(name, hint string) error {

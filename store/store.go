@@ -17,6 +17,10 @@ type Store interface {
 	LockSink(ctx context.Context, name string) (unlock func() error, ok bool, err error)
 	// Find lists the stored blocks whose CID goes on with a text; see cas.Store.Find.
 	Find(ctx context.Context, part string) ([]protocol.Link, error)
+	// Size measures the store.
+	Size(ctx context.Context) (cas.Size, error)
+	// Uncollected are the runs that were deleted and whose newest event is still stored.
+	Uncollected(ctx context.Context) (int, error)
 	// Observe has f called with how long commits take; see cas.Observer.
 	Observe(f cas.Observer)
 	// Name is that by which another process opens the store. It holds no secret.

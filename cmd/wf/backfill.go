@@ -59,7 +59,7 @@ func (a *app) backfill(ctx context.Context, p *target, name string, f backfillFl
 	if err != nil {
 		return err
 	}
-	b, err := firingsOf(w, f)
+	b, err := firingsOf(p, w, f)
 	if err != nil {
 		return err
 	}
@@ -117,7 +117,7 @@ func (a *app) scheduled(ctx context.Context, p *target, name, dir string) (w api
 }
 
 // firingsOf are the firings that the flags name.
-func firingsOf(w api.Workflow, f backfillFlags) (*api.Backfill, error) {
+func firingsOf(p *target, w api.Workflow, f backfillFlags) (*api.Backfill, error) {
 	if f.from == "" {
 		return nil, usagef("--from is missing: the time from which on firings were missed, such as --from 2030-01-31")
 	}
@@ -146,12 +146,16 @@ func firingsOf(w api.Workflow, f backfillFlags) (*api.Backfill, error) {
 		return nil, err
 	}
 	stamp := func(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+	runOf := engine.RequestRun // at a server with a store in a database it has a longer one
+	if p.here != nil {
+		runOf = p.here.Engine.RequestRun
+	}
 	b := &api.Backfill{Schema: "wf.backfill/v1", Workflow: w.Name, From: stamp(from), To: stamp(to), Firings: []api.Firing{}}
 	for due := range all {
 		if len(b.Firings) == mostFirings {
 			return nil, usagef("there are more than %d firings: name a shorter time", mostFirings)
 		}
-		b.Firings = append(b.Firings, api.Firing{Due: stamp(due), Run: engine.RequestRun(protocol.Firing(w.Name, w.File, due)), State: api.FiringMissed})
+		b.Firings = append(b.Firings, api.Firing{Due: stamp(due), Run: runOf(protocol.Firing(w.Name, w.File, due)), State: api.FiringMissed})
 	}
 	return b, nil
 }
@@ -169,9 +173,6 @@ func timeOf(flag, text string) (time.Time, error) {
 func (a *app) lookAt(ctx context.Context, p *target, w api.Workflow, b *api.Backfill) error {
 	for i := range b.Firings {
 		f := &b.Firings[i]
-		if run, err := p.run(ctx, string(f.Run)); err == nil {
-			f.Run = run // longer in a database
-		}
 		v, err := p.Run(ctx, f.Run, api.Window{Limit: 1})
 		switch {
 		case err == nil:
@@ -247,7 +248,7 @@ func (a *app) fire(ctx context.Context, p *target, w api.Workflow, f *api.Firing
 		f.State, f.Error = api.FiringFailed, protocol.Flat(err)
 		return err
 	case !fresh:
-		f.State = api.FiringBefore // meanwhile
+		f.State, f.Run = api.FiringBefore, run // meanwhile
 		return nil
 	}
 	f.State, f.Run = api.FiringStarted, run

@@ -1,40 +1,19 @@
 package main
 
 import (
-	"errors"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"wf/pgstore/pgtest"
 	"wf/store"
 )
 
-var databases struct {
-	once   sync.Once
-	server *pgtest.Server
-	err    error
-}
-
-// database is the address of an empty database. Where there is no PostgreSQL the test is skipped, but not where CI=true.
+// database is the address of an empty database.
 func database(t testing.TB) string {
 	t.Helper()
-	d := &databases
-	d.once.Do(func() {
-		if d.server, d.err = pgtest.Start(); d.err == nil {
-			atEnd = append(atEnd, d.server.Stop)
-		}
-	})
-	if errors.Is(d.err, pgtest.ErrMissing) && os.Getenv("CI") != "true" {
-		t.Skip(d.err)
-	}
-	if d.err != nil {
-		t.Fatal(d.err)
-	}
-	dsn, err := d.server.Database(t.Context())
+	dsn, err := pgtest.Shared(t).Database(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,6 +60,7 @@ func TestADatabaseThatIsNotFit(t *testing.T) {
 		{[]string{"ls", "--store", strings.Replace(dsn, "wf@", "nobody@", 1)}, 5, []string{"nobody"}},
 		{[]string{"ls", "--store", strings.Replace(dsn, "?", "gone?", 1)}, 5, []string{"does not exist"}},
 		{[]string{"store", "backup", "x", "--store", "postgres://localhost/x"}, 5, []string{"is a database", "pg_basebackup"}},
+		{[]string{"ls", "--store", "postgress://a:secret@localhost/x"}, 5, []string{"is no store that wf knows", "postgres://USER@HOST"}},
 		{[]string{"store", "init", "x"}, 2, []string{"is no address of a database"}},
 		{[]string{"store", "init"}, 2, []string{"is a directory"}},
 	} {

@@ -21,18 +21,7 @@ func TestWorkersOfADatabase(t *testing.T) {
 	if testing.Short() {
 		t.Skip("waits for a lease")
 	}
-	server, err := pgtest.Start()
-	if errors.Is(err, pgtest.ErrMissing) && os.Getenv("CI") != "true" {
-		t.Skip(err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := server.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	server := pgtest.Own(t)
 	dsn, err := server.Database(t.Context())
 	if err != nil {
 		t.Fatal(err)

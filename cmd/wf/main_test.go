@@ -18,6 +18,7 @@ import (
 
 	"wf/agentkit/sandbox"
 	"wf/cas/castest/inmemory"
+	"wf/pgstore/pgtest"
 )
 
 func TestMain(m *testing.M) {
@@ -27,24 +28,7 @@ func TestMain(m *testing.M) {
 		inmemory.TempDirs()
 		debug.SetGCPercent(400) // the marking of its small heap would be a third of what this process computes
 	}
-	testscript.Main(ending{m}, programs)
-}
-
-// atEnd is called behind the last test.
-var atEnd []func() error
-
-// ending calls what is to be done behind the last test.
-type ending struct{ *testing.M }
-
-func (m ending) Run() int {
-	status := m.M.Run()
-	for _, end := range atEnd {
-		if err := end(); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			status = 1
-		}
-	}
-	return status
+	testscript.Main(pgtest.Tests{M: m}, programs)
 }
 
 // programs are those that tests start by name.

@@ -24,6 +24,15 @@ const UsersStore = "the user's data directory"
 // StoreName is the name of the store, a directory or the address of a database: --store, WF_STORE, store in the
 // user's config, the nearest .wf upwards, else the user's own. where says which of them it was.
 func (u *Setup) StoreName() (name, where string, err error) {
+	if name, where, err = u.namedStore(); err == nil {
+		if err = store.Named(name); err != nil {
+			err = fmt.Errorf("%s: %w", where, err)
+		}
+	}
+	return name, where, err
+}
+
+func (u *Setup) namedStore() (name, where string, err error) {
 	if u.Options.Store != "" {
 		return u.Options.Store, "--store", nil
 	}

@@ -34,10 +34,13 @@ import (
 // Examine looks at everything; served are the workflows that a daemon serves beside those of the project, and more are checkups that others made. clean removes the private directories of
 // agents' commands that none has used for 30 days.
 func Examine(ctx context.Context, u *compose.Setup, clean bool, served []string, more ...api.Checkup) *api.Doctor {
-	out := &api.Doctor{Schema: "wf.doctor/v1", OK: true, Items: []api.Checkup{checkStore(ctx, u)}}
-	out.Items = append(out.Items, checkGroups(ctx, u)...)
-	out.Items = append(out.Items, checkRuns(ctx, u, time.Now())...)
-	out.Items = append(out.Items, checkLife(ctx, u, time.Now())...)
+	at := checkStore(ctx, u)
+	out := &api.Doctor{Schema: "wf.doctor/v1", OK: true, Items: []api.Checkup{at}}
+	if name, _, err := u.StoreName(); err != nil || !store.IsDatabase(name) || at.State != "bad" { // else each would wait for it in vain
+		out.Items = append(out.Items, checkGroups(ctx, u)...)
+		out.Items = append(out.Items, checkRuns(ctx, u, time.Now())...)
+		out.Items = append(out.Items, checkLife(ctx, u, time.Now())...)
+	}
 	out.Items = append(out.Items, checkModels(u)...)
 	out.Items = append(out.Items, checkSandbox(u))
 	out.Items = append(out.Items, checkSinks(ctx, u, served)...)
@@ -58,18 +61,14 @@ func checkStore(ctx context.Context, u *compose.Setup) api.Checkup {
 		return bad(c, err)
 	}
 	if store.IsDatabase(dir) {
-		return checkDatabase(ctx, c, dir, where)
+		return checkDatabase(ctx, u, c, dir, where)
 	}
 	if info, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) || err == nil && info.IsDir() && !compose.HoldsStore(dir) {
 		c.Text = fmt.Sprintf("%s (%s): none yet, the first run makes it", dir, where)
 		return c
 	}
 	err = u.WithStore(ctx, func(s store.Store) error {
-		d, err := store.Directory(s, "")
-		if err != nil {
-			return err
-		}
-		size, err := d.Size(ctx)
+		size, err := s.Size(ctx)
 		c.Text = fmt.Sprintf("%s (%s), %.1f MB", dir, where, float64(size.File+size.Blobs)/1e6)
 		return err
 	})
@@ -80,7 +79,7 @@ func checkStore(ctx context.Context, u *compose.Setup) api.Checkup {
 }
 
 // checkDatabase looks at the settings of a database, and at the store in it.
-func checkDatabase(ctx context.Context, c api.Checkup, name, where string) api.Checkup {
+func checkDatabase(ctx context.Context, u *compose.Setup, c api.Checkup, name, where string) api.Checkup {
 	r, err := store.Check(ctx, name)
 	if err != nil {
 		return bad(c, err)
@@ -92,6 +91,14 @@ func checkDatabase(ctx context.Context, c api.Checkup, name, where string) api.C
 		if c.State, c.Fix = "note", "wf store check lists all settings"; f.Fatal {
 			return bad(c, protocol.ErrStore.With(c.Fix, "%s", c.Text))
 		}
+	}
+	err = u.WithStore(ctx, func(s store.Store) error {
+		size, err := s.Size(ctx)
+		c.Text += fmt.Sprintf(", %.1f MB", float64(size.File)/1e6)
+		return err
+	})
+	if err != nil {
+		return bad(c, err)
 	}
 	return c
 }

@@ -3,10 +3,10 @@ package doctor
 import (
 	"context"
 	"fmt"
-	"os"
 	"time"
 
 	"wf/api"
+	"wf/cas"
 	"wf/protocol"
 	"wf/service/compose"
 	"wf/store"
@@ -19,24 +19,21 @@ const backupAge = 7 * 24 * time.Hour
 // nothing of a store without any of that.
 func checkLife(ctx context.Context, u *compose.Setup, now time.Time) (out []api.Checkup) {
 	dir, _, err := u.StoreName()
-	if err != nil || store.IsDatabase(dir) || !compose.HoldsStore(dir) {
-		return nil // told with the store; a database is backed up and collected by its own tools
-	}
-	if _, err := os.Stat(dir); err != nil {
-		return nil
+	if err != nil || !compose.HoldsStore(dir) {
+		return nil // told with the store
 	}
 	err = u.WithStore(ctx, func(s store.Store) error {
 		if err := s.MayGoOn(ctx); err != nil {
 			out = append(out, api.Checkup{Name: "restored", State: "note", Text: err.Error(), Fix: protocol.HintOf(err)})
 		}
-		dir, err := store.Directory(s, "")
-		if err != nil {
-			return err
-		}
-		if n, err := dir.Uncollected(ctx); err != nil {
+		if n, err := s.Uncollected(ctx); err != nil {
 			return err
 		} else if n > 0 {
 			out = append(out, api.Checkup{Name: "deleted", State: "note", Text: fmt.Sprintf("the bytes of %s that %s deleted are still stored", protocol.Plural(n, "run"), were(n)), Fix: "wf gc frees them"})
+		}
+		dir, ok := s.(*cas.Store)
+		if !ok {
+			return nil // a database is backed up by its own tools
 		}
 		last, err := dir.LastBackup()
 		if err != nil || last == nil {
