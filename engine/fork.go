@@ -55,16 +55,18 @@ type ForkOptions struct {
 // as with what Admit refuses. It is made in one commit. A fork of a run that came from elsewhere comes from there too, unless
 // Elsewhere says otherwise.
 func (e *Engine) Fork(ctx context.Context, run protocol.RunID, o ForkOptions) (protocol.RunID, error) {
-	id, err := e.unusedID(ctx)
+	find := e.unusedID
 	if o.RequestID != "" {
-		if id, err = e.RunOfRequest(ctx, o.RequestID); err != nil {
-			return "", err
-		}
-		if _, _, err = e.Store.Tip(ctx, id); !errors.Is(err, protocol.ErrUnknownRun) {
+		find = func(ctx context.Context) (protocol.RunID, error) { return e.RunOfRequest(ctx, o.RequestID) }
+	}
+	id, err := find(ctx)
+	if err != nil {
+		return "", err
+	}
+	if o.RequestID != "" {
+		if _, _, err := e.Store.Tip(ctx, id); !errors.Is(err, protocol.ErrUnknownRun) {
 			return id, err // also of one that was deleted
 		}
-	} else if err != nil {
-		return "", err
 	}
 	if o.Files.Defined() {
 		dir, err := e.forkDir(id)
