@@ -30,12 +30,11 @@ const (
 	and (exists (select from d) or $5 < 0 and not exists (select from wf.workers where id = $4)) returning name),
 	` + claimsRun + ` select true from c`
 
-	dropClaims = `with c as (update wf.heads h set token = null, worker = null from unnest($1::text[], $2::bytea[]) as t(name, token)
-	where h.name = t.name and h.token = t.token returning h.name)
-	update wf.runs r set worker = null from c where starts_with(c.name, 'run/') and r.run = substr(c.name, 5)`
+	dropClaims = `with c as (update wf.heads set token = null, worker = null where name = any($1::text[]) and token = any($2::bytea[]) returning name)
+	update wf.runs set worker = null where run = any(array(select substr(name, 5) from c where starts_with(name, 'run/')))`
 
 	// What is claimed is not given out to others.
-	claimsRun = `r as (update wf.runs r set worker = $3 from c where starts_with(c.name, 'run/') and r.run = substr(c.name, 5))`
+	claimsRun = `r as (update wf.runs set worker = $3 where run = any(array(select substr(name, 5) from c where starts_with(name, 'run/'))))`
 
 	readTokens = `select name, token from wf.heads where name = any($1::text[])`
 )

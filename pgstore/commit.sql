@@ -1,25 +1,31 @@
-with m as (
-	select * from unnest($1::int[], $2::int[], $3::text[], $4::bytea[], $5::bytea[], $6::bigint[], $7::bigint[], $8::text[], $9::text[], $10::bigint[], $11::bytea[], $12::text[], $13::bytea[])
-		as t(b, kind, name, old, new, seq, ts, note, base, shared, events, root, token)),
-was as (
-	select m.b from m left join wf.reflog l on l.name = m.name and l.seq = m.seq and l.new = m.new and l.old is not distinct from m.old and l.ts = m.ts
-	where $14 and m.kind = 0 group by m.b having bool_and(l.name is not null)),
+-- A statement that is prepared keeps its plan while the tables grow. So what is looked up in a table is looked up row by row: behind
+-- "offset 0" nothing but the index of the name can be used, where a join could read all of it.
+with m as materialized (
+	select t.*, h.at, h.cid, h.gone, r.token as held
+	from unnest($1::int[], $2::int[], $3::text[], $4::bytea[], $5::bytea[], $6::bigint[], $7::bigint[], $8::text[], $9::text[], $10::bigint[], $11::bytea[], $12::text[], $13::bytea[])
+		as t(b, kind, name, old, new, seq, ts, note, base, shared, events, root, token)
+	join lateral (select h.ctid as at, h.cid, h.gone from wf.heads h where h.name = t.name offset 0) h on true
+	left join lateral (select r.token from wf.heads r where r.name = t.root offset 0) r on true),
+was as materialized (
+	select m.b from m
+	left join lateral (select true as there from wf.reflog l where l.name = m.name and l.seq = m.seq and l.new = m.new and l.old is not distinct from m.old and l.ts = m.ts limit 1) l on true
+	where $14 and m.kind = 0 group by m.b having bool_and(l.there is true)),
 ok as materialized (
-	select m.b from m join wf.heads h using (name) left join wf.heads r on r.name = m.root
+	select m.b from m
 	where m.b not in (select b from was)
 	group by m.b having bool_and(
-		case m.kind when 0 then h.cid is not distinct from m.old and not h.gone
-			when 1 then h.cid is not distinct from m.old and not h.gone
-			when 3 then h.cid is not null
-			when 5 then h.cid is not distinct from m.old and not h.gone
+		case m.kind when 0 then m.cid is not distinct from m.old and not m.gone
+			when 1 then m.cid is not distinct from m.old and not m.gone
+			when 3 then m.cid is not null
+			when 5 then m.cid is not distinct from m.old and not m.gone
 			else true end
-		and (m.token is null or r.token is not distinct from m.token))
+		and (m.token is null or m.held is not distinct from m.token))
 	union all select b from unnest($15::int[]) b),
 u as (
 	update wf.heads h set cid = m.new, seq = m.seq, ts = m.ts, n = h.n + 1, gone = h.gone or m.kind = 1,
 		base = coalesce(m.base, h.base), shared = coalesce(m.shared, h.shared),
 		root = case when m.old is null and m.base is null and m.root <> m.name and starts_with(m.name, 'run/') then m.root else h.root end
-	from m join ok using (b) where h.name = m.name and m.kind < 3
+	from m join ok using (b) where h.ctid = m.at and m.kind < 3 -- it is locked, so it lies where it was read
 	returning h.name, m.kind, m.seq, h.n, m.old, m.new, m.events, m.ts, m.note),
 l as (
 	insert into wf.reflog(name, seq, n, old, new, events, ts, note)
@@ -32,14 +38,14 @@ k as (
 d as (
 	select distinct on (t.key) t.key, t.value
 	from unnest($19::int[], $20::text[], $21::bytea[], $22::text[]) t(b, key, value, run) join ok using (b)
-	left join wf.heads r on r.name = t.run
+	left join lateral (select r.gone from wf.heads r where r.name = t.run offset 0) r on true
 	where t.value is null or r.gone is not true
 	order by t.key, t.b desc),
 dw as (
 	insert into wf.derived(key, value) select key, value from d where value is not null order by key
 	on conflict (key) do update set value = excluded.value),
 dd as (
-	delete from wf.derived x using d where x.key = d.key and d.value is null),
+	delete from wf.derived where key = any(array(select key from d where value is null))),
 s as (
 	select t.run, max(t.state) as state, bool_or(t.state = '') as woken, max(t.parent) as parent, string_to_array(max(t.needs), ',') as needs,
 		case when bool_or(t.state = '') then min(clock.now) else max(case t.due when 1 then clock.now when 2 then clock.now + 2000000 else t.due end) end as due
@@ -57,7 +63,7 @@ sw as (
 		parent = case excluded.state when '' then r.parent else excluded.parent end,
 		needs = case excluded.state when '' then r.needs else excluded.needs end),
 sd as (
-	delete from wf.runs r using u where u.kind = 1 and r.run = substr(u.name, 5)),
+	delete from wf.runs where run = any(array(select substr(name, 5) from u where kind = 1))),
 c as (
 	insert into wf.changes(by, names) select $23, array_agg(name order by name) from u having count(*) > 0)
 select b::bigint, false from ok union all select b::bigint, true from was

@@ -18,6 +18,7 @@ type conn struct {
 	pg     *pgconn.PgConn
 	notice *pgconn.Notice             // the last one since it was cleared
 	heard  func(*pgconn.Notification) // nil hears nothing
+	prepared
 }
 
 // close ends a connection without waiting for the server.
@@ -130,35 +131,84 @@ type rows = [][][]byte
 
 // query performs one statement and gives its rows in binary form.
 func (c *conn) query(ctx context.Context, sql string, params ...param) (rows, error) {
-	values, oids, formats := statement{sql, params}.split()
-	r := c.pg.ExecParams(ctx, sql, values, oids, formats, []int16{binaryForm}).Read()
-	return r.Rows, r.Err
+	st := statement{sql, params}
+	for {
+		r, err := c.send(ctx, st)
+		if err != nil {
+			return nil, err
+		}
+		got := r.Read()
+		if !c.forgets(got.Err) {
+			return got.Rows, got.Err
+		}
+	}
 }
 
 // each gives f the rows of one statement while they arrive; a row is gone when f returns. begun is that f was called.
 func (c *conn) each(ctx context.Context, f func(row [][]byte) error, sql string, params ...param) (begun bool, err error) {
-	values, oids, formats := statement{sql, params}.split()
-	r := c.pg.ExecParams(ctx, sql, values, oids, formats, []int16{binaryForm})
-	var failed error
-	for failed == nil && r.NextRow() {
-		begun = true
-		failed = f(r.Values())
+	for {
+		r, err := c.send(ctx, statement{sql, params})
+		if err != nil {
+			return false, err
+		}
+		var failed error
+		for failed == nil && r.NextRow() {
+			begun = true
+			failed = f(r.Values())
+		}
+		_, err = r.Close() // what is left of the answer is passed over
+		if begun || !c.forgets(err) {
+			return begun, cmp.Or(failed, err)
+		}
 	}
-	_, err = r.Close() // what is left of the answer is passed over
-	return begun, cmp.Or(failed, err)
+}
+
+// send sends one statement.
+func (c *conn) send(ctx context.Context, st statement) (*pgconn.ResultReader, error) {
+	values, oids, formats := st.split()
+	name, ask := c.prepared.name(st.sql)
+	if ask {
+		if _, err := c.pg.Prepare(ctx, name, st.sql, oids); err != nil {
+			return nil, err
+		}
+		c.names[st.sql] = name
+	}
+	if name != "" {
+		return c.pg.ExecPrepared(ctx, name, values, formats, []int16{binaryForm}), nil
+	}
+	return c.pg.ExecParams(ctx, st.sql, values, oids, formats, []int16{binaryForm}), nil
 }
 
 // transact sends statements as one transaction, COMMIT with them, and awaits their end without a deadline. out are the rows of
 // each. unclear is set where the transaction may have been committed and this is not known for sure.
 func (c *conn) transact(statements ...statement) (out []rows, unclear bool, err error) {
+	for {
+		out, unclear, err = c.transactOnce(statements)
+		if unclear || !c.forgets(err) {
+			return out, unclear, err
+		}
+	}
+}
+
+func (c *conn) transactOnce(statements []statement) (out []rows, unclear bool, err error) {
 	ctx := context.Background() // a deadline would cut the socket while COMMIT is under way
 	all := append([]statement{{sql: "begin isolation level read committed read write"}, {sql: "set local synchronous_commit = on"}}, statements...)
 	all = append(all, statement{sql: "commit"})
 	c.notice = nil
 	p := c.pg.StartPipeline(ctx)
+	var asked []string // the statements and names that are prepared, in their order
 	for _, st := range all {
 		values, oids, formats := st.split()
-		p.SendQueryParams(st.sql, values, oids, formats, []int16{binaryForm})
+		name, ask := c.prepared.name(st.sql)
+		if ask {
+			p.SendPrepare(name, st.sql, oids)
+			asked = append(asked, st.sql, name)
+		}
+		if name != "" {
+			p.SendQueryPrepared(name, values, formats, []int16{binaryForm})
+		} else {
+			p.SendQueryParams(st.sql, values, oids, formats, []int16{binaryForm})
+		}
 	}
 	err = p.Sync()
 	for err == nil {
@@ -169,8 +219,11 @@ func (c *conn) transact(statements ...statement) (out []rows, unclear bool, err 
 		if _, over := r.(*pgconn.PipelineSync); over {
 			break
 		}
-		if reader, ok := r.(*pgconn.ResultReader); ok {
-			got := reader.Read()
+		switch r := r.(type) {
+		case *pgconn.StatementDescription:
+			c.names[asked[0]], asked = asked[1], asked[2:]
+		case *pgconn.ResultReader:
+			got := r.Read()
 			err = got.Err
 			out = append(out, got.Rows)
 		}
@@ -181,7 +234,7 @@ func (c *conn) transact(statements ...statement) (out []rows, unclear bool, err 
 	case err != nil && (!ok || lost(refused)):
 		return nil, true, err
 	case err != nil:
-		if _, undo := c.query(ctx, "rollback"); undo != nil {
+		if undo := c.pg.Exec(ctx, "rollback").Close(); undo != nil {
 			c.close()
 		}
 		return nil, false, refused

@@ -87,7 +87,7 @@ const (
 d as materialized (
 	select run from wf.runs where %s and due <= (extract(epoch from statement_timestamp()) * 1000000)::bigint and needs <@ $1
 	order by due limit $2 for no key update skip locked)
-update wf.runs r set due = clock.now + $3, woken = false from d, clock where r.run = d.run returning r.run`
+update wf.runs r set due = clock.now + $3, woken = false from clock where r.run = any(array(select run from d)) returning r.run`
 
 	free   = `worker is null and due is not null`
 	orphan = `worker is not null and (worker = any($4::bytea[]) or not exists (select from wf.workers w where w.id = runs.worker))`

@@ -118,6 +118,7 @@ func (s *Store) connect(ctx context.Context, writes bool) (*conn, error) {
 	return c, nil
 }
 
+// known is nil for a connection to this store that may be used.
 func (s *Store) known(ctx context.Context, c *conn, writes bool) error {
 	if writes {
 		_, found, err := settings(ctx, c)
@@ -139,7 +140,10 @@ func (s *Store) known(ctx context.Context, c *conn, writes bool) error {
 	case s.uuid == "":
 		s.uuid = m.UUID // by Open, before others know the store
 	}
-	return s.matches(m)
+	if err := s.matches(m); err != nil {
+		return err
+	}
+	return c.prepares(ctx)
 }
 
 // Close ends the use of the store. Batches that wait for a database that does not answer fail.
