@@ -2,7 +2,6 @@ package pgstore
 
 import (
 	"context"
-	_ "embed"
 	"errors"
 	"fmt"
 	mathrand "math/rand/v2"
@@ -31,9 +30,6 @@ const (
 	select distinct on (cid) cid, data, (extract(epoch from statement_timestamp()) / 86400)::int from unnest($1::bytea[], $2::bytea[]) t(cid, data) order by cid
 	on conflict (cid) do update set used = excluded.used where blocks.used < excluded.used - 1`
 )
-
-//go:embed commit.sql
-var commitGroup string
 
 // Blocks of a batch that has more than groupSize of them go ahead of it, in transactions of at most aheadSize bytes or one block.
 // The heads move last, so nothing leads to them before.
@@ -142,7 +138,7 @@ func (s *Store) dropWriter() {
 func (s *Store) try(group []*request, unclear bool) (maybe bool, err error) {
 	if s.write == nil || s.write.pg.IsClosed() {
 		s.dropWriter()
-		if s.write, err = s.connect(s.life, true); err != nil {
+		if s.write, err = s.writer(s.life); err != nil {
 			s.write = nil
 			return false, err
 		}
@@ -155,7 +151,7 @@ func (s *Store) try(group []*request, unclear bool) (maybe bool, err error) {
 		}
 	}
 	names := namesOf(group)
-	all := []statement{{makeHeads, []param{names}}, {lockHeads, []param{names}}, {commitGroup, s.params(group, unclear)}}
+	all := []statement{{makeHeads, []param{names}}, {lockHeads, []param{names}}, {statementOf(group, unclear), s.params(group)}}
 	if unclear {
 		// A batch that turns out to be stored may be so on the primary alone, where its COMMIT was cut off while it waited for
 		// the standby. This write to the same rows is behind it, and is acknowledged by both.
@@ -265,93 +261,4 @@ func shown(cid []byte) string {
 		return fmt.Sprintf("%x", cid)
 	}
 	return l.String()
-}
-
-// namesOf are the heads of a group and the roots of its claims, sorted.
-func namesOf(group []*request) param {
-	var all []string
-	for _, r := range group {
-		all = append(all, r.names...)
-	}
-	slices.Sort(all)
-	return texts(slices.Compact(all))
-}
-
-// params are those of commit.sql.
-func (s *Store) params(group []*request, unclear bool) []param {
-	type of[T any] struct {
-		b int32
-		x T
-	}
-	var rows []of[row]
-	var free []int32 // batches that move nothing
-	var blocks []of[block]
-	var values []of[value]
-	for i, r := range group {
-		b := int32(i)
-		if len(r.rows) == 0 {
-			free = append(free, b)
-		}
-		for _, x := range r.rows {
-			rows = append(rows, of[row]{b, x})
-		}
-		for _, x := range r.blocks {
-			blocks = append(blocks, of[block]{b, x})
-		}
-		for _, x := range r.derived {
-			values = append(values, of[value]{b, x})
-		}
-	}
-	n := len(rows)
-	bytesOf := func(at func(row) []byte) param {
-		return array(oidBytes, oidBytea, n, func(i int) []byte { return at(rows[i].x) })
-	}
-	longOf := func(at func(row) int64) param {
-		return longs(n, func(i int) (int64, bool) { return at(rows[i].x), false })
-	}
-	orNull := func(s string) []byte {
-		if s == "" {
-			return nil
-		}
-		return []byte(s)
-	}
-	textOf := func(at func(row) []byte) param {
-		return array(oidTexts, oidText, n, func(i int) []byte { return at(rows[i].x) })
-	}
-	fence := func(i int) cas.Fence { return group[rows[i].b].fence }
-	return append([]param{
-		ints(n, func(i int) int32 { return rows[i].b }),
-		ints(n, func(i int) int32 { return rows[i].x.kind }),
-		textOf(func(x row) []byte { return append([]byte{}, x.name...) }),
-		bytesOf(func(x row) []byte { return x.old }),
-		bytesOf(func(x row) []byte { return x.new }),
-		longOf(func(x row) int64 { return x.seq }),
-		longOf(func(x row) int64 { return x.ts }),
-		textOf(func(x row) []byte { return append([]byte{}, x.note...) }),
-		textOf(func(x row) []byte { return orNull(x.base) }),
-		longs(n, func(i int) (int64, bool) { return rows[i].x.shared, rows[i].x.base == "" }),
-		bytesOf(func(x row) []byte { return append([]byte{}, x.events...) }),
-		array(oidTexts, oidText, n, func(i int) []byte {
-			if f := fence(i); f != (cas.Fence{}) {
-				return []byte(protocol.RunHead(f.Root))
-			}
-			return nil
-		}),
-		array(oidBytes, oidBytea, n, func(i int) []byte {
-			if f := fence(i); f != (cas.Fence{}) {
-				return f.Token[:]
-			}
-			return nil
-		}),
-		boolean(unclear),
-		ints(len(free), func(i int) int32 { return free[i] }),
-		ints(len(blocks), func(i int) int32 { return blocks[i].b }),
-		array(oidBytes, oidBytea, len(blocks), func(i int) []byte { return blocks[i].x.cid }),
-		array(oidBytes, oidBytea, len(blocks), func(i int) []byte { return blocks[i].x.data }),
-		ints(len(values), func(i int) int32 { return values[i].b }),
-		array(oidTexts, oidText, len(values), func(i int) []byte { return append([]byte{}, values[i].x.key...) }),
-		array(oidBytes, oidBytea, len(values), func(i int) []byte { return values[i].x.data }),
-		array(oidTexts, oidText, len(values), func(i int) []byte { return orNull(values[i].x.run) }),
-		bytea(s.by),
-	}, standings(group)...)
 }

@@ -1,3 +1,6 @@
+-- The statement of a group. What stands between "--?" and "--." is in it where the group has derived values, says where runs are, has deletes, or
+-- may have been stored before: to begin with a part costs as much as to perform it, and most groups need none.
+--
 -- A statement that is prepared keeps its plan while the tables grow. So what is looked up in a table is looked up row by row: behind
 -- "offset 0" nothing but the index of the name can be used, where a join could read all of it.
 with m as materialized (
@@ -6,13 +9,17 @@ with m as materialized (
 		as t(b, kind, name, old, new, seq, ts, note, base, shared, events, root, token)
 	join lateral (select h.ctid as at, h.cid, h.gone from wf.heads h where h.name = t.name offset 0) h on true
 	left join lateral (select r.token from wf.heads r where r.name = t.root offset 0) r on true),
+--? unclear
 was as materialized (
 	select m.b from m
 	left join lateral (select true as there from wf.reflog l where l.name = m.name and l.seq = m.seq and l.new = m.new and l.old is not distinct from m.old and l.ts = m.ts limit 1) l on true
-	where $14 and m.kind = 0 group by m.b having bool_and(l.there is true)),
+	where m.kind = 0 group by m.b having bool_and(l.there is true)),
+--.
 ok as materialized (
 	select m.b from m
+--? unclear
 	where m.b not in (select b from was)
+--.
 	group by m.b having bool_and(
 		case m.kind when 0 then m.cid is not distinct from m.old and not m.gone
 			when 1 then m.cid is not distinct from m.old and not m.gone
@@ -20,7 +27,7 @@ ok as materialized (
 			when 5 then m.cid is not distinct from m.old and not m.gone
 			else true end
 		and (m.token is null or m.held is not distinct from m.token))
-	union all select b from unnest($15::int[]) b),
+	union all select b from unnest($14::int[]) b),
 u as (
 	update wf.heads h set cid = m.new, seq = m.seq, ts = m.ts, n = h.n + 1, gone = h.gone or m.kind = 1,
 		base = coalesce(m.base, h.base), shared = coalesce(m.shared, h.shared),
@@ -33,11 +40,12 @@ l as (
 k as (
 	insert into wf.blocks(cid, data, used)
 	select distinct on (t.cid) t.cid, t.data, (extract(epoch from statement_timestamp()) / 86400)::int
-	from unnest($16::int[], $17::bytea[], $18::bytea[]) t(b, cid, data) join ok using (b) order by t.cid
+	from unnest($15::int[], $16::bytea[], $17::bytea[]) t(b, cid, data) join ok using (b) order by t.cid
 	on conflict (cid) do update set used = excluded.used where blocks.used < excluded.used - 1),
+--? values
 d as (
 	select distinct on (t.key) t.key, t.value
-	from unnest($19::int[], $20::text[], $21::bytea[], $22::text[]) t(b, key, value, run) join ok using (b)
+	from unnest($18::int[], $19::text[], $20::bytea[], $21::text[]) t(b, key, value, run) join ok using (b)
 	left join lateral (select r.gone from wf.heads r where r.name = t.run offset 0) r on true
 	where t.value is null or r.gone is not true
 	order by t.key, t.b desc),
@@ -46,10 +54,12 @@ dw as (
 	on conflict (key) do update set value = excluded.value),
 dd as (
 	delete from wf.derived where key = any(array(select key from d where value is null))),
+--.
+--? runs
 s as (
 	select t.run, max(t.state) as state, bool_or(t.state = '') as woken, max(t.parent) as parent, string_to_array(max(t.needs), ',') as needs,
 		case when bool_or(t.state = '') then min(clock.now) else max(case t.due when 1 then clock.now when 2 then clock.now + 2000000 else t.due end) end as due
-	from unnest($24::int[], $25::text[], $26::text[], $27::bigint[], $28::text[], $29::text[]) t(b, run, state, due, parent, needs) join ok using (b),
+	from unnest($23::int[], $24::text[], $25::text[], $26::bigint[], $27::text[], $28::text[]) t(b, run, state, due, parent, needs) join ok using (b),
 		(select (extract(epoch from statement_timestamp()) * 1000000)::bigint as now) clock
 	group by t.run),
 sw as (
@@ -62,8 +72,14 @@ sw as (
 			when r.woken and not excluded.woken then r.due else excluded.due end,
 		parent = case excluded.state when '' then r.parent else excluded.parent end,
 		needs = case excluded.state when '' then r.needs else excluded.needs end),
+--.
+--? deletes
 sd as (
 	delete from wf.runs where run = any(array(select substr(name, 5) from u where kind = 1))),
+--.
 c as (
-	insert into wf.changes(by, names) select $23, array_agg(name order by name) from u having count(*) > 0)
-select b::bigint, false from ok union all select b::bigint, true from was
+	insert into wf.changes(by, names) select $22, array_agg(name order by name) from u having count(*) > 0)
+select b::bigint from ok
+--? unclear
+	union all select b::bigint from was
+--.

@@ -30,7 +30,6 @@ func (c *conn) close() {
 
 // The types of parameters, by their numbers in every PostgreSQL.
 const (
-	oidBool  = 16
 	oidBytea = 17
 	oidInt8  = 20
 	oidInt4  = 23
@@ -61,14 +60,6 @@ func readLong(b []byte) int64 {
 		return 0
 	}
 	return int64(binary.BigEndian.Uint64(b))
-}
-
-func boolean(b bool) param {
-	v := []byte{0}
-	if b {
-		v[0] = 1
-	}
-	return param{oidBool, v}
 }
 
 // array is the binary form of an array with one dimension; an element that is nil is NULL.
@@ -131,52 +122,22 @@ type rows = [][][]byte
 
 // query performs one statement and gives its rows in binary form.
 func (c *conn) query(ctx context.Context, sql string, params ...param) (rows, error) {
-	st := statement{sql, params}
-	for {
-		r, err := c.send(ctx, st)
-		if err != nil {
-			return nil, err
-		}
-		got := r.Read()
-		if !c.forgets(got.Err) {
-			return got.Rows, got.Err
-		}
-	}
+	values, oids, formats := statement{sql, params}.split()
+	r := c.pg.ExecParams(ctx, sql, values, oids, formats, []int16{binaryForm}).Read()
+	return r.Rows, r.Err
 }
 
 // each gives f the rows of one statement while they arrive; a row is gone when f returns. begun is that f was called.
 func (c *conn) each(ctx context.Context, f func(row [][]byte) error, sql string, params ...param) (begun bool, err error) {
-	for {
-		r, err := c.send(ctx, statement{sql, params})
-		if err != nil {
-			return false, err
-		}
-		var failed error
-		for failed == nil && r.NextRow() {
-			begun = true
-			failed = f(r.Values())
-		}
-		_, err = r.Close() // what is left of the answer is passed over
-		if begun || !c.forgets(err) {
-			return begun, cmp.Or(failed, err)
-		}
+	values, oids, formats := statement{sql, params}.split()
+	r := c.pg.ExecParams(ctx, sql, values, oids, formats, []int16{binaryForm})
+	var failed error
+	for failed == nil && r.NextRow() {
+		begun = true
+		failed = f(r.Values())
 	}
-}
-
-// send sends one statement.
-func (c *conn) send(ctx context.Context, st statement) (*pgconn.ResultReader, error) {
-	values, oids, formats := st.split()
-	name, ask := c.prepared.name(st.sql)
-	if ask {
-		if _, err := c.pg.Prepare(ctx, name, st.sql, oids); err != nil {
-			return nil, err
-		}
-		c.names[st.sql] = name
-	}
-	if name != "" {
-		return c.pg.ExecPrepared(ctx, name, values, formats, []int16{binaryForm}), nil
-	}
-	return c.pg.ExecParams(ctx, st.sql, values, oids, formats, []int16{binaryForm}), nil
+	_, err = r.Close() // what is left of the answer is passed over
+	return begun, cmp.Or(failed, err)
 }
 
 // transact sends statements as one transaction, COMMIT with them, and awaits their end without a deadline. out are the rows of
@@ -199,7 +160,7 @@ func (c *conn) transactOnce(statements []statement) (out []rows, unclear bool, e
 	var asked []string // the statements and names that are prepared, in their order
 	for _, st := range all {
 		values, oids, formats := st.split()
-		name, ask := c.prepared.name(st.sql)
+		name, ask := c.name(st.sql)
 		if ask {
 			p.SendPrepare(name, st.sql, oids)
 			asked = append(asked, st.sql, name)

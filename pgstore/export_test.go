@@ -8,15 +8,7 @@ var TakeFree = takeFree
 // Elsewhere has the store take for granted that it followed another history of the database until now.
 func (s *Store) Elsewhere() { s.follows.history = "another" }
 
-// Deallocate has the sessions that wait to be used forget what was prepared, as a pooler does that gives its clients other sessions.
+// Deallocate has the session of the committer, which is at rest, forget what was prepared, as a pooler does that gives its clients other sessions.
 func (s *Store) Deallocate(ctx context.Context) (n int, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, c := range append([]*conn{s.write}, s.idle...) {
-		n += c.last
-		if err = c.pg.Exec(ctx, "deallocate all").Close(); err != nil {
-			break
-		}
-	}
-	return n, err
+	return s.write.last, s.write.pg.Exec(ctx, "deallocate all").Close()
 }

@@ -8,7 +8,8 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// prepared are the statements that the server has parsed and planned for one connection, which costs more than to perform them.
+// prepared are the statements that the server has parsed and planned for the connection of the committer, which costs more than to perform
+// them. Others read now and then, and some of them much: each of those is planned for what it is asked.
 //
 // A statement is prepared when it is used for the second time, and only where the connection is known to lead to the server itself: a pooler
 // in transaction mode would give the next transaction to a session that has never heard of it.

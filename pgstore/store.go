@@ -87,11 +87,9 @@ func Open(ctx context.Context, dsn string, o Options) (*Store, error) {
 	_, _ = rand.Read(s.by) // it never fails
 	s.outage = newOutage(o.Outage)
 	s.follows.ch, s.follows.turn = make(chan struct{}), make(chan struct{}, 1)
-	c, err := s.connect(ctx, true)
-	if err != nil {
+	if s.write, err = s.writer(ctx); err != nil {
 		return nil, err
 	}
-	s.write = c
 	s.worker = newWorker(s)
 	return s, nil
 }
@@ -112,6 +110,19 @@ func (s *Store) connect(ctx context.Context, writes bool) (*conn, error) {
 		return nil, err
 	}
 	if err := s.known(ctx, c, writes); err != nil {
+		c.close()
+		return nil, fmt.Errorf("%s: %w", s.a.shown, classify(ctx, err))
+	}
+	return c, nil
+}
+
+// writer is a connection for the committer, which sends the same few statements again and again.
+func (s *Store) writer(ctx context.Context) (*conn, error) {
+	c, err := s.connect(ctx, true)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.prepares(ctx); err != nil {
 		c.close()
 		return nil, fmt.Errorf("%s: %w", s.a.shown, classify(ctx, err))
 	}
@@ -140,10 +151,7 @@ func (s *Store) known(ctx context.Context, c *conn, writes bool) error {
 	case s.uuid == "":
 		s.uuid = m.UUID // by Open, before others know the store
 	}
-	if err := s.matches(m); err != nil {
-		return err
-	}
-	return c.prepares(ctx)
+	return s.matches(m)
 }
 
 // Close ends the use of the store. Batches that wait for a database that does not answer fail.
