@@ -102,7 +102,7 @@ func (d *driver) record(ctx context.Context, drafts []cas.Draft, g *groupAt) err
 		return err
 	}
 	st.With(moves...)
-	d.remember(st.Blocks())
+	d.fresh.add(st.Blocks())
 	if err := d.s.FoldMore(these(st.Entries()...)); err != nil { // ahead of the disk, as put does
 		return err
 	}

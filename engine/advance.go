@@ -130,7 +130,7 @@ func (d *driver) begin(ctx context.Context, b *batch, x rules.Decision) error {
 }
 
 func (b *batch) add(d *driver, blocks ...cas.Block) {
-	d.remember(blocks)
+	d.fresh.add(blocks)
 	b.blocks = append(b.blocks, blocks...)
 }
 
@@ -153,7 +153,7 @@ func (b *batch) put(d *driver, x cas.Draft, now int64) error {
 		return err
 	}
 	x.At = max(now, d.s.TS) // after another process wrote first, not the time of the first try
-	d.remember(x.Blocks())
+	d.fresh.add(x.Blocks())
 	b.drafts = append(b.drafts, x)
 	stored := x.Stored()
 	if err := d.s.Apply(x.Step, d.s.Seq+1, x.At, stored.EventType(), stored); err != nil {

@@ -43,7 +43,7 @@ func (e *Engine) Drive(ctx context.Context, run protocol.RunID, o DriveOptions) 
 	defer e.letGo(ctx, run, claim)
 	ctx = roles.WithActing(context.WithValue(ctx, claimKey{}, claim), claim.Acting)
 	d := &driver{e: e, run: run, claim: claim, work: map[string]*worker{}, in: make(chan report), pipe: newPipe(),
-		preparing: map[string]*preparation{}, fresh: map[protocol.Link][]byte{}, stored: o.stored, held: o.held, past: e.pasts.take(run)}
+		preparing: map[string]*preparation{}, stored: o.stored, held: o.held, past: e.pasts.take(run)}
 	defer e.pasts.rest(d.past)
 	defer func() { d.pipe.close() }()
 	defer d.unprepareAll()
@@ -99,7 +99,7 @@ func (e *Engine) Drive(ctx context.Context, run protocol.RunID, o DriveOptions) 
 	return d.s, errors.Join(err, d.left)
 }
 
-// driver owns a run while it is driven; all its fields belong to the goroutine of Drive.
+// driver owns a run while it is driven; all its fields but fresh and past belong to the goroutine of Drive.
 type driver struct {
 	e     *Engine
 	run   protocol.RunID
@@ -124,9 +124,8 @@ type driver struct {
 	own   assignment       // of the visit that is performed in place
 	trace protocol.TraceID // that the run is of; zero before it is asked for
 	timer *time.Timer
-	fresh map[protocol.Link][]byte // blocks the state may read before they are committed
+	fresh freshBlocks
 
-	freshBytes   int
 	since        since         // the last snapshot
 	snapshotSize int           // of the last one, in bytes
 	poke         []string      // waiting visits to perform again: their sub-workflow moved
@@ -195,13 +194,7 @@ func (d *driver) load(ctx context.Context) error {
 }
 
 func (d *driver) read(ctx context.Context) Reader {
-	ctx = context.WithoutCancel(ctx)
-	return func(l protocol.Link) ([]byte, error) {
-		if b, ok := d.fresh[l]; ok {
-			return b, nil
-		}
-		return d.e.Store.Block(ctx, l)
-	}
+	return d.fresh.before(d.e.reader(context.WithoutCancel(ctx)))
 }
 
 func (d *driver) drive(ctx context.Context, o DriveOptions) error {

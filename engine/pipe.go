@@ -246,7 +246,7 @@ func (d *driver) land(ctx context.Context, l landing) error {
 	for _, c := range b.replies {
 		c(nil)
 	}
-	d.forget()
+	d.fresh.trim(d.pipe.all())
 	d.groups.landed(b)
 	if p.open != nil {
 		if err := d.push(ctx); err != nil {
@@ -410,29 +410,4 @@ func (d *driver) snapshot(drafts []cas.Draft) []cas.Derived {
 	}
 	d.snapshotSize = len(data)
 	return []cas.Derived{{Key: snapshotKey(d.run), Data: data}}
-}
-
-// maxFresh bounds, in bytes, the blocks kept in memory after their commit to be read again at
-// once.
-const maxFresh = 4 << 20
-
-// remember lets the state read blocks before they are committed.
-func (d *driver) remember(blocks []cas.Block) {
-	for _, b := range blocks {
-		if _, ok := d.fresh[b.Link]; !ok {
-			d.fresh[b.Link] = b.Data
-			d.freshBytes += len(b.Data)
-		}
-	}
-}
-
-// forget drops those that the store has once they have grown too many.
-func (d *driver) forget() {
-	if d.freshBytes > maxFresh {
-		clear(d.fresh)
-		d.freshBytes = 0
-		for _, b := range d.pipe.all() {
-			d.remember(b.blocks)
-		}
-	}
 }

@@ -84,7 +84,7 @@ func (d *driver) fill(ctx context.Context, t *protocol.Turn, begun *protocol.Ste
 		return nil
 	}
 	var err error
-	t.History, err = d.e.lib.history(d.e.reader(ctx), d.past, begun)
+	t.History, err = d.e.lib.history(d.fresh.before(d.e.reader(ctx)), d.past, begun)
 	return err
 }
 
