@@ -2,7 +2,7 @@
 
 FUZZTIME ?= 5s
 
-.PHONY: check test race lint fuzz faults bench page build release demo day update clean
+.PHONY: check test race lint fuzz faults bench bench-postgres page build release demo day update clean
 
 check: ## everything that CI checks
 	.ci/run
@@ -27,6 +27,11 @@ faults: ## the faults of a store in a database, a hundred times as many as in th
 
 bench: ## speed and memory, each beside a bare variant of the same run
 	go test -run '^$$' -bench . ./engine ./cas ./agentkit ./agentkit/memory ./hub/replay ./hub/relay ./daemon ./cmd/internal/chat
+
+bench-postgres: ## steps per second of a store in PostgreSQL beside those of DBOS, in turns at one server on a disk; 2 minutes
+	rm -rf bin/dbos && mkdir -p bin/dbos && cp engine/testdata/dbos/* bin/dbos && cd bin/dbos && npm install --ignore-scripts --no-fund --no-audit
+	WF_DBOS=$(CURDIR)/bin/dbos go test -count=1 -v -run 'BesideDBOS|BytesOfSteps' ./engine
+	go test -run '^$$' -bench 'Commit|Idle|Claims' ./pgstore
 
 page: ## the web page, from its sources
 	cd hub/web && npm ci --ignore-scripts --no-fund --no-audit && npm run build

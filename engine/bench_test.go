@@ -47,7 +47,7 @@ func filler(n int) string {
 	return b.String()[:n]
 }
 
-func begin(b *testing.B, w *bench, yaml string) protocol.RunID {
+func begin(b testing.TB, w *bench, yaml string) protocol.RunID {
 	b.Helper()
 	p := w.load(yaml)
 	in, err := p.Inputs(nil)
@@ -165,7 +165,7 @@ func BenchmarkBytes(b *testing.B) {
 }
 
 // liveBytes sums the keys and values of a database.
-func liveBytes(b *testing.B, file string) (n int) {
+func liveBytes(b testing.TB, file string) (n int) {
 	b.Helper()
 	db, err := bolt.Open(file, 0o600, &bolt.Options{ReadOnly: true})
 	if err != nil {
