@@ -22,8 +22,9 @@ lint: ## gofmt, go vet, staticcheck and the arrows between layers
 fuzz: ## every fuzz target for $(FUZZTIME)
 	.ci/fuzz $(FUZZTIME)
 
-faults: ## the faults of a store in a database, a hundred times as many as in the tests; half an hour
+faults: ## the faults of a store in a database, a hundred times as many as in the tests, and a fleet with 300 runs; half an hour
 	WF_FAULTS=1 go test -count=1 -timeout 3h -v -run 'KilledPrimary|Histories|Promotion|ManyCommits' ./pgstore
+	WF_FAULTS=1 go test -count=1 -timeout 1h -v -run AFleet ./cmd/wf
 
 bench: ## speed and memory, each beside a bare variant of the same run
 	go test -run '^$$' -bench . ./engine ./cas ./agentkit ./agentkit/memory ./hub/replay ./hub/relay ./daemon ./cmd/internal/chat

@@ -32,7 +32,13 @@ type process struct {
 // startProcess starts a daemon and returns when it listens.
 func startProcess(t *testing.T, dir string, args ...string) *process {
 	t.Helper()
-	p := &process{t: t, cmd: wfIn(dir, append(args, "-o", "json")...), err: &safeBuffer{}}
+	return startCommand(t, wfIn(dir, append(args, "-o", "json")...))
+}
+
+// startCommand starts a process, and returns when it has said its first line.
+func startCommand(t *testing.T, cmd *exec.Cmd) *process {
+	t.Helper()
+	p := &process{t: t, cmd: cmd, err: &safeBuffer{}}
 	p.cmd.Stderr = p.err
 	out, err := p.cmd.StdoutPipe()
 	if err != nil {
@@ -44,11 +50,11 @@ func startProcess(t *testing.T, dir string, args ...string) *process {
 	t.Cleanup(func() {
 		p.kill()
 		if t.Failed() {
-			t.Logf("wf %s said:\n%s", args[0], p.err)
+			t.Logf("%s said:\n%s", cmd, p.err)
 		}
 	})
 	if p.line, err = bufio.NewReader(out).ReadBytes('\n'); err != nil {
-		t.Fatalf("no line from wf %s: %v\n%s", args[0], err, p.err)
+		t.Fatalf("no line from %s: %v\n%s", cmd, err, p.err)
 	}
 	return p
 }
