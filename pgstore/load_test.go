@@ -52,12 +52,14 @@ type writer struct {
 
 // start has n writers begin.
 func start(t *testing.T, n int, stores ...*pgstore.Store) *load {
+	t.Helper()
 	l := &load{stores: stores, acks: make(chan error, 1<<20), stop: make(chan struct{})}
 	for i := range n {
 		w := &writer{run: protocol.RunID(fmt.Sprint("r", i)), s: stores[i%len(stores)], forks: map[protocol.RunID]protocol.Seq{}}
 		l.writers = append(l.writers, w)
+		j := must(w.s.Journal(t.Context(), w.run))(t) // before anything is killed: a read does not wait for a lost database
 		l.idle.Go(func() {
-			j, err := w.s.Journal(t.Context(), w.run)
+			var err error
 			for err == nil {
 				select {
 				case <-l.stop:

@@ -178,6 +178,7 @@ func TestDoctorNamesAWorkflowThatIsNotThere(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 	s := startServe(t, dir, "--listen", "unix", "--workflows", served)
+	s.ready()
 	c = doctorOf(t, dir)["notify ops"]
 	if c.State != "note" || strings.Contains(c.Text, `"served"`) || !strings.Contains(c.Fix, filepath.Join(dir, ".config", "wf", "config.yaml")+`: did you mean "deploy"?`) {
 		t.Errorf("%+v", c)

@@ -161,6 +161,26 @@ func servedBy(t *testing.T, dir string, cmd *exec.Cmd) *served {
 	return s
 }
 
+// ready returns when the daemon takes requests: it listens before it has looked at the runs of its store.
+func (s *served) ready() {
+	s.t.Helper()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		resp, err := s.client.Get("http://wf/readyz")
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		if err := resp.Body.Close(); err != nil {
+			s.t.Fatal(err)
+		}
+		if resp.StatusCode == http.StatusOK {
+			return
+		}
+		<-tick.C
+	}
+}
+
 // trustAll has the user of a directory trust the workflows in it.
 func trustAll(t *testing.T, dir string) {
 	t.Helper()
