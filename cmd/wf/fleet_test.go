@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -16,9 +18,9 @@ import (
 )
 
 // Three workers drive runs of a database with a synchronous standby. Workers are killed and replaced, the primary is killed and the standby
-// promoted. Every run ends as one that nothing disturbed; what was acknowledged is there; nothing that has a result is done again; a client that follows a run sees
-// each event once. WF_FAULTS=1 is 300
-// runs in place of 24, and six kills in place of two.
+// promoted. Every run, those of sub-workflows too, ends as one that nothing disturbed; what was acknowledged is there; no command and no call of a model that has
+// a result is repeated; a client that follows a run sees each event once. WF_FAULTS=1 is 300 runs in place of 24, and six kills in place of
+// two; WF_FLEET_SEED chooses which, and after how many calls.
 func TestAFleetLosesWorkersAndItsDatabase(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -29,13 +31,20 @@ func TestAFleetLosesWorkersAndItsDatabase(t *testing.T) {
 		runs, kills = 300, 6
 	}
 	seed := uint64(time.Now().UnixNano())
+	if text := os.Getenv("WF_FLEET_SEED"); text != "" {
+		var err error
+		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
+			t.Fatal(err)
+		}
+	}
 	t.Logf("seed %d", seed)
 	dice := rand.New(rand.NewPCG(seed, 0))
 
 	calm := newFleet(t)
 	calm.workers = []*fleetWorker{calm.serve()}
-	first := calm.all(runs)
+	calm.all(runs)
 	calm.settle(runs)
+	want := calm.records()
 	calm.workers[0].kill()
 
 	f := newFleet(t)
@@ -62,27 +71,27 @@ func TestAFleetLosesWorkersAndItsDatabase(t *testing.T) {
 	followed := f.begin("topic-000")
 	seen := f.follow(followed)
 	var begun map[string]protocol.RunID
-	var beginning sync.WaitGroup
-	beginning.Go(func() { begun = f.all(runs) })
-	disturbed := make(chan struct{})
-	go func() {
-		defer close(disturbed)
-		f.disturb(dice, runs, kills, primary, standby)
-	}()
-	beginning.Wait()
-	answered := f.settle(runs)
-	<-disturbed
+	var answered map[protocol.RunID]bool
+	var others sync.WaitGroup
+	others.Go(func() { begun = f.all(runs) })
+	others.Go(func() { answered = f.settle(runs) })
+	f.disturb(dice, runs, kills, primary, standby)
+	others.Wait()
+	if t.Failed() {
+		return
+	}
+	if begun["topic-000"] != followed {
+		t.Errorf("a request that was sent again began run %s, before it was %s", begun["topic-000"], followed)
+	}
 	f.check(begun, answered)
 	if got, want := <-seen, string(f.wf("log", string(followed), "--events", "-o", "jsonl")); got != want {
 		t.Errorf("a client that followed run %s saw\n%s\nits events are\n%s", followed, got, want)
 	}
-	for topic, run := range begun {
-		if got, want := f.records(run), calm.records(first[topic]); !maps.Equal(got, want) {
-			t.Errorf("%s, run %s: its steps are %v, undisturbed %v", topic, run, got, want)
-		}
+	if got := f.records(); !maps.Equal(got, want) {
+		t.Errorf("the steps are %v, undisturbed %v", got, want)
 	}
 	f.wf("verify", "--all")
-	f.copied(begun)
+	f.copied()
 }
 
 // all begins runs, several at once, and gives them by topic.
@@ -108,14 +117,12 @@ func (f *fleet) all(n int) map[string]protocol.RunID {
 
 // disturb kills workers, and in the middle of it the primary, each when some more calls of models were made.
 func (f *fleet) disturb(dice *rand.Rand, runs, kills int, primary, standby *pgtest.Server) {
+	f.t.Helper()
 	total := runs * fleetCalls
-	await := func(calls int) {
-		for tick := time.NewTicker(10 * time.Millisecond); f.known() < calls; <-tick.C {
-		}
-	}
+	await := func(calls int) { f.until(func() bool { return f.known() >= calls }) }
 	for k := range kills {
 		await(total*k/kills + 1 + dice.IntN(total/kills))
-		i := 1 + dice.IntN(len(f.workers)-1) // a client follows a run at the first
+		i := dice.IntN(len(f.workers))
 		f.t.Logf("after %d calls worker %d is killed", f.known(), i)
 		f.workers[i].kill()
 		another := f.serve()
@@ -136,67 +143,89 @@ func (f *fleet) disturb(dice *rand.Rand, runs, kills int, primary, standby *pgte
 	}
 }
 
-// check looks for what was acknowledged, and for what was done although it had a result.
+// check looks for what was acknowledged, and for what was done although it had a result. Each result is in the journal once.
 func (f *fleet) check(begun map[string]protocol.RunID, answered map[protocol.RunID]bool) {
 	f.t.Helper()
-	acts := f.acts()
-	again, tries := 0, 0
-	for topic, run := range begun {
-		answers := 0
-		ended := map[string]time.Time{} // steps
-		said := map[string]time.Time{}  // answers of models, by how many results they follow
-		for _, e := range f.events(run) {
-			switch e.Type {
-			case protocol.EvAnswered:
-				answers++
-			case protocol.EvStepCompleted:
-				ended[e.Step] = e.TS
-			case protocol.EvToolCall:
-				said[topic+" plan 0"] = e.TS
-			case protocol.EvText:
-				said[topic+" plan 1"] = e.TS
+	calls, commands, events, resumed := 0, 0, 0, 0
+	none := func(what string, times []time.Time, result time.Time) {
+		f.t.Helper()
+		if len(times) == 0 {
+			f.t.Errorf("%s has a result, and was never begun", what)
+		}
+		for _, at := range times {
+			if at.After(result) {
+				f.t.Errorf("%s was begun again at %s, its result is of %s", what, at, result)
 			}
 		}
-		if answers > 1 || answered[run] && answers == 0 {
-			f.t.Errorf("run %s has %d answers, one was taken: %v", run, answers, answered[run])
-		}
-		for step, at := range ended {
-			tries += len(acts[topic+" "+step])
-			for _, began := range acts[topic+" "+step] {
-				if began.After(at) {
-					again++
-					f.t.Errorf("%s: %s was done again at %s, its result is of %s", topic, step, began, at)
-				}
-			}
-		}
-		f.mu.Lock()
-		for place, at := range said {
-			for _, when := range f.asked[place] {
-				if when.After(at) {
-					again++
-					f.t.Errorf("%s was asked again at %s, the answer is of %s", place, when, at)
-				}
-			}
-		}
-		f.mu.Unlock()
 	}
-	f.t.Logf("%d runs: %d calls of models, %d needed; %d commands, %d needed; %d of them had a result", len(begun), f.known(), fleetCalls*len(begun), tries, 4*len(begun), again)
+	acts, all := f.acts(), f.list()
+	if len(all) != 2*len(begun) {
+		f.t.Errorf("%d runs with those of sub-workflows, want %d", len(all), 2*len(begun))
+	}
+	for _, r := range all {
+		topic, role, results := f.topicOf(r), "plan", map[string][]time.Time{}
+		if r.Parent != "" {
+			role = "think"
+		}
+		for _, e := range f.events(r.ID) {
+			events++
+			switch e.Type {
+			case protocol.EvResumed:
+				resumed++
+			case protocol.EvAnswered:
+				results["answer"] = append(results["answer"], e.TS)
+			case protocol.EvStepCompleted:
+				results[e.Step] = append(results[e.Step], e.TS)
+			case protocol.EvToolCall:
+				results[role+" 0"] = append(results[role+" 0"], e.TS)
+			case protocol.EvText:
+				results[role+" 1"] = append(results[role+" 1"], e.TS)
+			}
+		}
+		want := []string{"think#1", "think 0", "think 1"}
+		if role == "plan" {
+			want = []string{"answer", "plan#1", "plan 0", "plan 1", "list#1", "build#1[0]", "build#1[1]", "build#1[2]", "asks#1", "part#1", "last#1"}
+			if begun[topic] != r.ID {
+				f.t.Errorf("%s is run %s, and %s was begun", topic, r.ID, begun[topic])
+			}
+		}
+		for _, what := range want {
+			if n := len(results[what]); n != 1 {
+				f.t.Errorf("%s, run %s: %s has %d results", topic, r.ID, what, n)
+				continue
+			}
+			switch of := topic + " " + what; {
+			case strings.HasPrefix(what, "build#") || what == "last#1":
+				commands += len(acts[of])
+				none(of, acts[of], results[what][0])
+			case strings.HasSuffix(what, " 0") || strings.HasSuffix(what, " 1"):
+				calls += len(f.asked[of])
+				none(of, f.asked[of], results[what][0])
+			}
+		}
+	}
+	if calls != f.known() {
+		f.t.Errorf("%d calls of models were made, of which %d have a place", f.known(), calls)
+	}
+	for run := range answered {
+		if !slices.Contains(slices.Collect(maps.Values(begun)), run) {
+			f.t.Errorf("run %s took an answer, and was not begun", run)
+		}
+	}
+	f.t.Logf("%d runs, %d answers taken: %d events, gone on with %d times; %d calls of models, %d needed; %d commands, %d needed", len(begun), len(answered), events, resumed, calls, fleetCalls*len(begun), commands, 4*len(begun))
 }
 
-// copied brings the runs into a directory, and from there into another database: ids and records are the same.
-func (f *fleet) copied(begun map[string]protocol.RunID) {
+// copied brings the runs into a directory, and from there into another database: ids, heads and so all records are the same.
+func (f *fleet) copied() {
 	f.t.Helper()
-	heads := func() map[string]string {
-		out := map[string]string{}
+	heads := func() map[protocol.RunID]string {
+		out := map[protocol.RunID]string{}
 		for _, r := range f.list() {
-			out[string(r.ID)] = fmt.Sprint(r.Status, " ", r.Head)
+			out[r.ID] = fmt.Sprint(r.Status, " ", r.Head)
 		}
 		return out
 	}
 	want, from := heads(), f.store
-	if len(want) != len(begun) {
-		f.t.Errorf("%d runs, want %d", len(want), len(begun))
-	}
 	other := pgtest.Own(f.t)
 	dsn, err := other.Database(f.t.Context())
 	if err != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -63,6 +64,8 @@ type fleet struct {
 	store   string
 	models  *modeltest.Server
 	workers []*fleetWorker
+	life    context.Context // of what is waited for
+	end     context.CancelFunc
 
 	mu    sync.Mutex
 	asked map[string][]time.Time // requests by topic, role, and how many results they hold
@@ -85,6 +88,8 @@ func newFleet(t *testing.T) *fleet {
 	for name, text := range map[string]string{"fleet.yaml": fleetYAML, "part.yaml": fleetPartYAML, "notes.txt": "hello\n"} {
 		write(t, f.dir, name, text)
 	}
+	f.life, f.end = context.WithTimeout(t.Context(), 10*time.Minute)
+	t.Cleanup(f.end)
 	f.models = modeltest.Serve(t, f.answer)
 	trustAll(t, f.dir)
 	return f
@@ -135,10 +140,24 @@ func (f *fleet) wf(args ...string) []byte {
 }
 
 func stderrOf(err error) []byte {
-	if e, ok := err.(*exec.ExitError); ok {
+	if e, ok := errors.AsType[*exec.ExitError](err); ok {
 		return e.Stderr
 	}
 	return nil
+}
+
+// until waits for what no event tells of; the test ends where it does not come.
+func (f *fleet) until(is func() bool) {
+	f.t.Helper()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for !is() {
+		select {
+		case <-f.life.Done():
+			f.t.Fatalf("nothing goes on any more: the runs are %v", f.list())
+		case <-tick.C:
+		}
+	}
 }
 
 // serve starts another worker.
@@ -151,40 +170,44 @@ func (f *fleet) serve() *fleetWorker {
 	return w
 }
 
-// begin begins a run at some worker that takes it; a second try with its request id begins no other one.
+// at performs a command at one of the workers. A worker that is gone is waited for by wf, here not for long.
+func (f *fleet) at(try int, args ...string) ([]byte, error) {
+	f.mu.Lock()
+	w := f.workers[try%len(f.workers)]
+	f.mu.Unlock()
+	patience, over := context.WithTimeout(f.life, 5*time.Second)
+	defer over()
+	return ending(patience, wfIn(f.dir, append(args, "--hub", w.said.Listen[0].URL, "--hub-token-file", w.said.TokenFile)...))
+}
+
+// ending performs a command, and ends it with a context.
+func ending(ctx context.Context, cmd *exec.Cmd) ([]byte, error) {
+	same := exec.CommandContext(ctx, cmd.Path, cmd.Args[1:]...)
+	same.Dir, same.Env = cmd.Dir, cmd.Env
+	return same.Output()
+}
+
+// begin begins a run; a second try with its request id begins no other one.
 func (f *fleet) begin(topic string) protocol.RunID {
-	for tries := 0; ; tries++ {
-		f.mu.Lock()
-		w := f.workers[tries%len(f.workers)]
-		f.mu.Unlock()
-		cmd := wfIn(f.dir, "run", "fleet.yaml", "-i", "topic="+topic, "--request-id", topic, "--detach", "--hub", w.said.Listen[0].URL, "--hub-token-file", w.said.TokenFile)
-		patience := time.AfterFunc(5*time.Second, func() { // it would wait for this worker, which may be gone for good
-			if err := cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
-				f.t.Error(err)
-			}
-		})
-		out, err := cmd.Output()
-		patience.Stop()
+	for try := 0; f.life.Err() == nil; try++ {
+		out, err := f.at(try, "run", "fleet.yaml", "-i", "topic="+topic, "--request-id", topic, "--detach")
 		if err == nil {
 			return protocol.RunID(strings.TrimSpace(string(out)))
 		}
 		if was := startedBefore.FindSubmatch(stderrOf(err)); was != nil {
 			return protocol.RunID(was[1])
 		}
-		if tries == 200 {
-			f.t.Errorf("run of %s does not begin: %v\n%s", topic, err, stderrOf(err))
-			return ""
-		}
 	}
+	f.t.Errorf("the run of %s does not begin", topic)
+	return ""
 }
 
-// follow follows a run at the first worker, by the protocol of the page, and gives the events when it has ended.
+// follow follows a run, and gives its events when it has ended.
 func (f *fleet) follow(run protocol.RunID) <-chan string {
-	w := f.workers[0]
 	out := make(chan string, 1)
-	cmd := wfIn(f.dir, "log", string(run), "-f", "--events", "-o", "jsonl", "--hub", w.said.Listen[0].URL, "--hub-token-file", w.said.TokenFile)
+	cmd := f.command("log", string(run), "-f", "--events", "-o", "jsonl")
 	go func() {
-		b, err := cmd.Output()
+		b, err := ending(f.life, cmd)
 		if err != nil {
 			f.t.Errorf("%s: %v\n%s", cmd, err, stderrOf(err))
 		}
@@ -195,15 +218,17 @@ func (f *fleet) follow(run protocol.RunID) <-chan string {
 
 // listed is a line of wf ls.
 type listed struct {
-	ID     protocol.RunID
-	Status protocol.RunStatus
-	Reason string
-	Head   string
+	ID        protocol.RunID     `json:"id"`
+	Status    protocol.RunStatus `json:"status"`
+	Reason    string             `json:"reason"`
+	Head      string             `json:"head"`
+	Parent    string             `json:"parent"` // RUN:STEP of which it is a sub-workflow
+	RequestID string             `json:"request_id"`
 }
 
-// list are the runs, but those of sub-workflows; nil where the store does not answer.
+// list are all runs; nil where the store does not answer.
 func (f *fleet) list() []listed {
-	out, err := f.command("ls", "--limit", "0", "-o", "json").Output()
+	out, err := f.command("ls", "--all", "--limit", "0", "-o", "json").Output()
 	var l struct{ Items []listed }
 	if err != nil || json.Unmarshal(out, &l) != nil {
 		return nil
@@ -211,58 +236,71 @@ func (f *fleet) list() []listed {
 	return l.Items
 }
 
+// topicOf is that of a run, or of the run that it is a part of.
+func (f *fleet) topicOf(r listed) string {
+	f.t.Helper()
+	if r.Parent == "" {
+		return r.RequestID
+	}
+	return fleetTopic.FindString(string(f.wf("show", string(r.ID), "-o", "json")))
+}
+
 // settle answers what is asked until so many runs are done, and gives the runs that took an answer.
 func (f *fleet) settle(n int) (answered map[protocol.RunID]bool) {
-	f.t.Helper()
 	answered = map[protocol.RunID]bool{}
 	var mu sync.Mutex
 	free := make(chan struct{}, 8)
-	for tick := time.NewTicker(200 * time.Millisecond); ; <-tick.C {
+	tick := time.NewTicker(200 * time.Millisecond)
+	defer tick.Stop()
+	for try := 0; f.life.Err() == nil; try++ {
 		done := 0
 		var answering sync.WaitGroup
-		for _, r := range f.list() {
-			switch r.Status {
-			case protocol.Done:
+		for i, r := range f.list() {
+			switch {
+			case r.Parent != "":
+			case r.Status == protocol.Done:
 				done++
-			case protocol.Waiting:
+			case r.Status == protocol.Waiting:
 				answering.Go(func() {
 					free <- struct{}{}
 					defer func() { <-free }()
-					if err := f.command("answer", string(r.ID)+":asks#1", "--choice", "yes", "--record").Run(); err == nil { // else it was answered, or the database is away
+					if _, err := f.at(try+i, "answer", string(r.ID)+":asks#1", "--choice", "yes", "--record"); err == nil { // else it was answered, or the worker or the database is away
 						mu.Lock()
 						answered[r.ID] = true
 						mu.Unlock()
 					}
 				})
-			case protocol.Failed, protocol.Cancelled, protocol.Suspended:
-				answering.Wait()
+			case r.Status.Final(), r.Status == protocol.Suspended:
 				f.t.Errorf("run %s is %s (%s)", r.ID, r.Status, r.Reason)
-				return answered
+				f.end()
 			}
 		}
-		answering.Wait()
-		if done == n {
-			tick.Stop()
+		if answering.Wait(); done == n {
 			return answered
 		}
+		<-tick.C
 	}
+	f.t.Errorf("the runs do not end: %v", f.list())
+	return answered
 }
 
-// records are the CIDs of the steps of a run, by step.
-func (f *fleet) records(run protocol.RunID) map[string]string {
+// records are the CIDs of the steps of all runs, by topic and step.
+func (f *fleet) records() map[string]string {
 	f.t.Helper()
-	var v struct {
-		Steps []struct {
-			ID  string `json:"id"`
-			CID string `json:"cid"`
-		} `json:"steps"`
-	}
-	if err := json.Unmarshal(f.wf("show", string(run), "-o", "json"), &v); err != nil {
-		f.t.Fatal(err)
-	}
 	out := map[string]string{}
-	for _, s := range v.Steps {
-		out[s.ID] = s.CID
+	for _, r := range f.list() {
+		var v struct {
+			Steps []struct {
+				ID  string `json:"id"`
+				CID string `json:"cid"`
+			} `json:"steps"`
+		}
+		if err := json.Unmarshal(f.wf("show", string(r.ID), "-o", "json"), &v); err != nil {
+			f.t.Fatal(err)
+		}
+		for _, s := range v.Steps {
+			out[f.topicOf(r)+" "+s.ID] = s.CID
+		}
 	}
 	return out
 }
