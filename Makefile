@@ -31,7 +31,8 @@ bench: ## speed and memory, each beside a bare variant of the same run
 
 bench-postgres: ## steps per second of a store in PostgreSQL beside those of DBOS, in turns at one server on a disk; 2 minutes
 	rm -rf bin/dbos && mkdir -p bin/dbos && cp engine/testdata/dbos/* bin/dbos && cd bin/dbos && npm install --ignore-scripts --no-fund --no-audit
-	WF_DBOS=$(CURDIR)/bin/dbos go test -count=1 -v -run 'BesideDBOS|BytesOfSteps' ./engine
+	WF_DBOS=$(CURDIR)/bin/dbos go test -count=1 -v -run BesideDBOS ./engine
+	go test -run '^$$' -bench TableBytes -benchtime 1x ./engine
 	go test -run '^$$' -bench 'Commit|Idle|Claims' ./pgstore
 
 page: ## the web page, from its sources

@@ -165,7 +165,7 @@ func BenchmarkBytes(b *testing.B) {
 }
 
 // liveBytes sums the keys and values of a database.
-func liveBytes(b testing.TB, file string) (n int) {
+func liveBytes(b *testing.B, file string) (n int) {
 	b.Helper()
 	db, err := bolt.Open(file, 0o600, &bolt.Options{ReadOnly: true})
 	if err != nil {

@@ -268,42 +268,34 @@ func TestAWorkerOfTogether(t *testing.T) {
 	fmt.Println("done")
 }
 
-// TestBytesOfSteps compares what steps take in the tables of a database and in the file of a directory.
-func TestBytesOfSteps(t *testing.T) {
+// BenchmarkTableBytes tells what steps with 512 bytes of output take in the tables of a database, and in the file of a directory.
+func BenchmarkTableBytes(b *testing.B) {
 	const runs, steps = 20, 200
-	dsn := newStore(t, pgtest.Shared(t))
-	inADatabase, inADirectory := newBench(t).on(dsn, pgstore.Options{}), newBench(t)
-	for range runs {
-		for _, b := range []*bench{inADatabase, inADirectory} {
-			b.all([]protocol.RunID{begin(t, b, pingPong(steps, 512))})
+	for range b.N {
+		dsn := newStore(b, pgtest.Shared(b))
+		inADatabase, inADirectory := newBench(b).on(dsn, pgstore.Options{}), newBench(b)
+		for range runs {
+			for _, w := range []*bench{inADatabase, inADirectory} {
+				w.all([]protocol.RunID{begin(b, w, pingPong(steps, 512))})
+			}
 		}
-	}
-	tables, each := bytesOf(t, dsn)
-	if err := inDir(inADirectory.e).Close(); err != nil {
-		t.Fatal(err)
-	}
-	fi, err := os.Stat(filepath.Join(inADirectory.dir, ".wf", "store.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	file := fi.Size()
-	live := liveBytes(t, filepath.Join(inADirectory.dir, ".wf", "store.db"))
-	t.Logf("bytes per step: tables %d, file %d (%d live): %.2f ×\n%s", tables/runs/steps, file/runs/steps, live/runs/steps, float64(tables)/float64(file), strings.Join(each, "\n"))
-}
-
-// bytesOf are the bytes of all tables of a store with their indexes, and those of each.
-func bytesOf(t *testing.T, dsn string) (sum int64, each []string) {
-	t.Helper()
-	each, err := pgtest.Shared(t).Ask(t.Context(), dsn, `select concat_ws(' ', relname, pg_relation_size(oid), pg_indexes_size(oid), pg_total_relation_size(oid)) from pg_class where relnamespace = 'wf'::regnamespace and relkind = 'r' order by 1`)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, row := range each {
-		n, err := strconv.ParseInt(row[strings.LastIndex(row, " ")+1:], 10, 64)
+		out, err := pgtest.Shared(b).Ask(b.Context(), dsn, `select sum(pg_total_relation_size(oid)) from pg_class where relnamespace = 'wf'::regnamespace and relkind = 'r'`)
 		if err != nil {
-			t.Fatal(err)
+			b.Fatal(err)
 		}
-		sum += n
+		tables, err := strconv.ParseFloat(out[0], 64)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := inDir(inADirectory.e).Close(); err != nil {
+			b.Fatal(err)
+		}
+		fi, err := os.Stat(filepath.Join(inADirectory.dir, ".wf", "store.db"))
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.ReportMetric(tables/runs/steps, "table-B/step")
+		b.ReportMetric(float64(fi.Size())/runs/steps, "file-B/step")
+		b.ReportMetric(tables/float64(fi.Size()), "ratio")
 	}
-	return sum, each
 }

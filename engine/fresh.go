@@ -40,7 +40,7 @@ func (f *freshBlocks) put(blocks []cas.Block) {
 }
 
 // trim drops those that the store has once they have grown too many: all but those of the batches on their way.
-func (f *freshBlocks) trim(onTheirWay []*batch) {
+func (f *freshBlocks) trim(onTheirWay func() []*batch) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.bytes <= maxFresh {
@@ -48,7 +48,7 @@ func (f *freshBlocks) trim(onTheirWay []*batch) {
 	}
 	clear(f.known)
 	f.bytes = 0
-	for _, b := range onTheirWay {
+	for _, b := range onTheirWay() {
 		f.put(b.blocks)
 	}
 }

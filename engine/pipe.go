@@ -246,7 +246,7 @@ func (d *driver) land(ctx context.Context, l landing) error {
 	for _, c := range b.replies {
 		c(nil)
 	}
-	d.fresh.trim(d.pipe.all())
+	d.fresh.trim(d.pipe.all)
 	d.groups.landed(b)
 	if p.open != nil {
 		if err := d.push(ctx); err != nil {

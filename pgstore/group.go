@@ -13,21 +13,30 @@ import (
 //go:embed commit.sql
 var commitParts string
 
-// statements are those of groups, by the parts that they have.
+// parts are what a group needs of commit.sql besides what every group does.
+type parts struct{ unclear, values, runs, deletes bool }
+
+// statements are those of groups, by their parts.
 var statements sync.Map
 
 // statementOf is commit.sql with the parts that a group needs.
 func statementOf(group []*request, unclear bool) string {
-	has := map[string]bool{"unclear": unclear}
+	p := parts{unclear: unclear}
 	for _, r := range group {
-		has["values"] = has["values"] || len(r.derived) > 0
-		has["runs"] = has["runs"] || len(r.runs) > 0
-		has["deletes"] = has["deletes"] || slices.ContainsFunc(r.rows, func(x row) bool { return x.kind == buries })
+		p.values = p.values || len(r.derived) > 0
+		p.runs = p.runs || len(r.runs) > 0
+		p.deletes = p.deletes || slices.ContainsFunc(r.rows, func(x row) bool { return x.kind == buries })
 	}
-	key := [4]bool{unclear, has["values"], has["runs"], has["deletes"]}
-	if sql, ok := statements.Load(key); ok {
-		return sql.(string)
+	sql, ok := statements.Load(p)
+	if !ok {
+		sql, _ = statements.LoadOrStore(p, p.statement())
 	}
+	return sql.(string)
+}
+
+// statement leaves out of commit.sql what lies between "--? PART" and "--." of another part, and the comments.
+func (p parts) statement() string {
+	has := map[string]bool{"unclear": p.unclear, "values": p.values, "runs": p.runs, "deletes": p.deletes}
 	var b strings.Builder
 	in := true
 	for line := range strings.Lines(commitParts) {
@@ -40,7 +49,6 @@ func statementOf(group []*request, unclear bool) string {
 			b.WriteString(line)
 		}
 	}
-	statements.Store(key, b.String())
 	return b.String()
 }
 

@@ -19,9 +19,6 @@ type prepared struct {
 	last   int               // number of the newest name; none is used twice
 }
 
-// preparedMost bounds what a session of the server keeps.
-const preparedMost = 100
-
 // settle tells a session that greeted us from one that a pooler lent us, since a pooler greets its clients with a number of its own. The
 // settings are for the first kind alone. A prepared statement is planned once, for tables of any size: while a table is small a plan
 // that reads all of it looks best, and would be kept while the table grows.
@@ -40,7 +37,7 @@ func (c *conn) prepares(ctx context.Context) error {
 func (p *prepared) name(sql string) (name string, ask bool) {
 	name, used := p.names[sql]
 	switch {
-	case !p.direct || !used && len(p.names) == preparedMost:
+	case !p.direct:
 		return "", false
 	case !used:
 		p.names[sql] = ""
