@@ -480,7 +480,7 @@ func TestW18InADatabaseToo(t *testing.T) {
 	}
 	var cuts sync.WaitGroup
 	ran, cut := map[protocol.RunStatus]int{}, 0
-	rapid.Check(t, func(rt *rapid.T) {
+	alike := func(rt *rapid.T) {
 		inDir := func() *bench { return newBench(t) }
 		inDatabase := func() *bench {
 			cuts.Wait() // those of the check before are over, else they would end the session that opens the store
@@ -496,7 +496,12 @@ func TestW18InADatabaseToo(t *testing.T) {
 			return b
 		}
 		concludeAlike(rt, ran, []random{{"", inDir}, {"cut", inDatabase}, {"cut", inDatabase}})
-	})
+	}
+	// A definition may come to its end before a session is ended, and one that is suspended is not tried in a database at all: with
+	// few checks, as under -short, that may be all of them.
+	for try := 0; try == 0 || cut == 0 && try < 50; try++ {
+		rapid.Check(t, alike)
+	}
 	cuts.Wait()
 	t.Logf("%v, %d times all sessions were ended", ran, cut)
 	if cut == 0 {
