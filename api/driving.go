@@ -5,6 +5,9 @@ package api
 type Driving struct {
 	Driven *bool `json:"driven,omitempty"` // whether a process drives the run; left out unless it is running or queued, and where that is not known
 	Idle   Idle  `json:"idle,omitempty"`   // where driven is false
+	// Lacks is, where driven is false, what a worker must have that goes on with it and this process does not: what roles need, and
+	// place:MACHINE where its files are on another machine.
+	Lacks []string `json:"lacks,omitempty"`
 }
 
 // Settled reports whether it stays as it is until the next event of the run: a process can be killed

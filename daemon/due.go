@@ -49,7 +49,7 @@ const dueAtOnce = 32
 
 // takeDue drives the runs that the store gives out; more is that it may have others.
 func (k *Supervisor) takeDue(q engine.Queue) (more bool, err error) {
-	runs, err := q.Due(k.ctx, k.offers(), dueAtOnce)
+	runs, err := q.Due(k.ctx, k.e.Offers(), dueAtOnce)
 	if err != nil || len(runs) == 0 {
 		return false, err
 	}
@@ -64,18 +64,10 @@ func (k *Supervisor) takeDue(q engine.Queue) (more bool, err error) {
 	return len(runs) == dueAtOnce, nil
 }
 
-// offers are what this process has that runs may need.
-func (k *Supervisor) offers() []string {
-	if k.e.Machine == "" {
-		return nil
-	}
-	return []string{engine.Place(k.e.Machine)}
-}
-
 // putOff has the store give out a run later that could not be driven now, for whatever reason.
 func (k *Supervisor) putOff(run protocol.RunID, failed error) {
 	q := k.queue()
-	if q == nil || failed == nil || errors.Is(failed, protocol.ErrRunLive) || errors.Is(failed, protocol.ErrFenced) || k.ctx.Err() != nil {
+	if q == nil || failed == nil || errors.Is(failed, protocol.ErrRunLive) || errors.Is(failed, protocol.ErrFenced) || errors.Is(failed, protocol.ErrLacks) || k.ctx.Err() != nil {
 		return
 	}
 	err := q.PutOff(context.WithoutCancel(k.ctx), run, int(putOffTime/time.Second))

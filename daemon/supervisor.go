@@ -273,6 +273,8 @@ func (k *Supervisor) drive(ctx context.Context, run protocol.RunID, r *managed, 
 			k.log.Info("another process drives the run", "run", run)
 		case errors.Is(err, protocol.ErrFenced):
 			k.log.Warn("another process has taken the run over", "run", run, "why", describe(err))
+		case errors.Is(err, protocol.ErrLacks):
+			k.log.Info("the run waits for another worker", "run", run, "why", describe(err))
 		case errors.Is(err, protocol.ErrRestoreOpen):
 			k.log.Info("the files of the workspace are being restored: the run goes on behind that", "run", run, "why", describe(err))
 		default:

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"strings"
+
 	"wf/engine/lang"
 	"wf/engine/rules"
 	"wf/protocol"
@@ -36,6 +38,9 @@ func (e *Engine) admit(c Candidate) error {
 func (e *Engine) MayDrive(run protocol.RunID, s *rules.State, raised []protocol.LimitChanged) error {
 	if s.Info.Parent != nil && !s.Info.Forked.Defined() || s.Status().Final() {
 		return nil // Admit was asked for the run that has the sub-workflow
+	}
+	if lacks := protocol.Lacking(s.Program().WorkerNeeds(), e.Has); len(lacks) > 0 {
+		return protocol.ErrLacks.With("", "run %s waits for a worker that has %s", run, strings.Join(lacks, ", "))
 	}
 	limits := s.Limits
 	for _, l := range raised {

@@ -60,6 +60,9 @@ func (e *Engine) Drive(ctx context.Context, run protocol.RunID, o DriveOptions) 
 		return nil, err
 	}
 	if err := e.MayDrive(run, d.s, o.Limits); err != nil {
+		if errors.Is(err, protocol.ErrLacks) { // what it needs is noted anew, so that it is not given out here again
+			err = cmp.Or(d.standsStill(ctx), err)
+		}
 		return nil, err
 	}
 	if d.s.Info.Parent == nil || d.s.Info.Forked.Defined() {

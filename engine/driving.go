@@ -80,7 +80,11 @@ func (e *Engine) Driving(ctx context.Context, run protocol.RunID, s *rules.State
 	if err != nil || !driven && idle == "" {
 		return api.Driving{}
 	}
-	return api.Driving{Driven: &driven, Idle: idle}
+	d := api.Driving{Driven: &driven, Idle: idle}
+	if !driven && parentOf(s) == nil {
+		d.Lacks = protocol.Lacking(Standing(run, s).Needs, e.Offers())
+	}
+	return d
 }
 
 // driven looks at the lock of a run, and then at those of the runs that it is a part of.

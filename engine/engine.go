@@ -74,6 +74,9 @@ type Engine struct {
 	// are driven on it alone. "" is for a store of one machine, or of several with the same files.
 	Machine string
 
+	// Has is what this process has that roles may need, sorted: see protocol.ParseHas.
+	Has []string
+
 	lib    library
 	areas  areas
 	pasts  pasts

@@ -32,6 +32,14 @@ func (e *Engine) queue() Queue {
 // Place is what a run needs that must be driven on one machine.
 func Place(machine string) string { return "place:" + machine }
 
+// Offers is what this process has of all that a run can need.
+func (e *Engine) Offers() []string {
+	if e.Machine == "" {
+		return e.Has
+	}
+	return append([]string{Place(e.Machine)}, e.Has...)
+}
+
 // Standing says where a run is, as it is written with its events: whether it is due, when, and where. It is the one place
 // that decides which runs go on by themselves.
 //
@@ -41,8 +49,9 @@ func Place(machine string) string { return "place:" + machine }
 //	the run of a sub-workflow                               ─► with its parent, but for one that closes
 func Standing(run protocol.RunID, s *rules.State) cas.Standing {
 	x := cas.Standing{Run: run, State: s.Status()}
+	x.Needs = s.Program().WorkerNeeds()
 	if s.Info.Machine != "" && s.Info.Workspace != "" {
-		x.Needs = []string{Place(s.Info.Machine)}
+		x.Needs = append(x.Needs, Place(s.Info.Machine))
 	}
 	if p := parentOf(s); p != nil {
 		if x.Parent = p.Run; !s.Closes() {

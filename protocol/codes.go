@@ -43,6 +43,7 @@ var codes = [...]Code{
 	{"unknown_artifact", 404, Mend, "GET /v1/runs/{id}/steps/{step}/artifacts lists what a step keeps"},
 	{"copy_gone", 409, Mend, "fork the run before the step, which then begins anew"},
 	{"file_exists", 409, Mend, "a file is there already; choose another directory, or replace it"},
+	{"worker_lacks", 409, Owner, "the user of the server starts a worker that has it"},
 	{"cache_miss", 409, Mend, "start the run without offline to have it performed"},
 	{"future_cursor", 409, Look, "ask again with lastCid, or from 0"},
 	{"head_moved", 409, Again, "ask again"},

@@ -137,6 +137,7 @@ type Role struct {
 	RouteAll        bool            `cbor:"route_all,omitempty" json:"route_all,omitempty"`
 	ContinueOnError bool            `cbor:"continue_on_error,omitempty" json:"continue_on_error,omitempty"`
 	Once            bool            `cbor:"once,omitempty" json:"once,omitempty"`
+	Needs           []string        `cbor:"needs,omitempty" json:"needs,omitempty"` // what a worker must have to perform the role, sorted: see Has
 	Concurrency     *Concurrency    `cbor:"concurrency,omitempty" json:"concurrency,omitempty"`
 	Artifacts       *Artifacts      `cbor:"artifacts,omitempty" json:"artifacts,omitempty"`
 	Workspace       *OwnWorkspace   `cbor:"workspace,omitempty" json:"workspace,omitempty"`

@@ -95,6 +95,7 @@ var (
 	ErrNotWaiting = &Error{"not_waiting", "nothing there waits for an answer", "wf show tells what the run waits for"}
 	ErrNotRunning = &Error{"not_running", "nothing runs in it", "wf show tells what it waits for"}
 	ErrGroupBusy  = &Error{"group_busy", "the concurrency group is busy", "wait until the run that holds it has ended, or cancel that run"}
+	ErrLacks      = &Error{"worker_lacks", "this worker lacks what a role needs", "wf serve --has NAME says what a worker has, WF_HAS=NAME does so for any command"}
 	ErrFinal      = &Error{"run_final", "the run has ended", "wf fork goes on from any of its steps"}
 	ErrVerify     = &Error{"verify_failed", "the check found a fault", "each finding names its repair"}
 

@@ -79,6 +79,11 @@ func (a *app) start(cmd *cobra.Command, _ []string) error {
 	if formats := formatsOf(cmd); formats != nil && !slices.Contains(formats, a.Format) {
 		return usagef("-o %q: %s writes %s", a.Format, cmd.CommandPath(), strings.Join(formats, ", "))
 	}
+	has, err := protocol.ParseHas(os.Getenv("WF_HAS"))
+	if err != nil {
+		return usagef("WF_HAS: %v", err)
+	}
+	a.Has = has
 	a.started = true
 	return nil
 }

@@ -50,7 +50,7 @@ var exits = []help.ExitStatus{
 		protocol.ErrInvalid.Code, protocol.ErrSemantics.Code, protocol.ErrPrice.Code, config.ErrConfig.Code,
 	}},
 	{Status: 4, Meaning: "model, credentials or sandbox unavailable, or trust wanting", Codes: []string{
-		protocol.ErrModel.Code, protocol.ErrUnauthorized.Code, protocol.ErrForbidden.Code, mcp.ErrUntrusted.Code, protocol.ErrForeign.Code, protocol.ErrUntrusted.Code,
+		protocol.ErrModel.Code, protocol.ErrUnauthorized.Code, protocol.ErrForbidden.Code, mcp.ErrUntrusted.Code, protocol.ErrForeign.Code, protocol.ErrUntrusted.Code, protocol.ErrLacks.Code,
 		compose.ErrUnconfined.Code, client.ErrForeignServer.Code, protocol.ErrEmbedding.Code, embed.ErrDimension.Code, embed.ErrTable.Code, embed.ErrAnswer.Code,
 	}},
 	{Status: 5, Meaning: "store unreadable, busy or disk full", Codes: []string{

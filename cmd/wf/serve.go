@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -20,6 +21,7 @@ func newServe(a *app) *cobra.Command {
 	var hub daemon.Remote
 	var lines logging
 	var login bool
+	var has []string
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Drive runs in the background, and answer for them over HTTP",
@@ -34,6 +36,9 @@ machine too; beyond it TLS as well. For browsers it prints an address with a cod
 
   # both, with the workflows of a directory
   wf serve --listen unix --listen 8765 --workflows ./workflows
+
+  # the worker that has what roles with needs: [gpu] wait for
+  wf serve --has gpu
 
   # under a supervisor that collects logs and metrics
   wf serve --listen 127.0.0.1:8765 --log json -o json
@@ -51,7 +56,11 @@ machine too; beyond it TLS as well. For browsers it prints an address with a cod
 			if hub.Capacity < 0 || hub.Capacity > 0 && hub.URL == "" {
 				return usagef("--capacity %d: it is a number from 1, for the jobs of a --hub", hub.Capacity)
 			}
-			var err error
+			all, err := protocol.ParseHas(strings.Join(append(has, a.Has...), ","))
+			if err != nil {
+				return usagef("--has: %v", err)
+			}
+			a.Has = all
 			if o.Log, err = lines.open(a); err != nil {
 				return err
 			}
@@ -69,6 +78,7 @@ machine too; beyond it TLS as well. For browsers it prints an address with a cod
 	flags.StringArrayVar(&at.Hosts, "host", nil, "a further name that the server goes by")
 	flags.StringArrayVar(&at.Origins, "origin", nil, "a further origin that may send requests, such as https://wf.example.org")
 	flags.StringVar(&o.OTLP, "otlp", "", "send the traces of runs, as they end, to this collector of OpenTelemetry, such as http://127.0.0.1:4318")
+	flags.StringArrayVar(&has, "has", nil, "what this worker has that roles need, such as gpu,docker (WF_HAS=NAME,… for any command)")
 	flags.BoolVar(&login, "login", false, "print a new address for a browser, from the daemon that runs, and end")
 	flags.StringVar(&hub.URL, "hub", "", "connect to this hub, so that others can follow and start runs here")
 	flags.StringVar(&hub.TokenFile, "hub-token-file", "", "file with the token for workers of the hub")

@@ -12,7 +12,7 @@ func TestAdviceNamesKeysThatAreThere(t *testing.T) {
 	for _, c := range []struct{ yaml, hint string }{
 		{"roles: {a: {run: ls, if: x}}", "use when, a key of the edge that leads there: {from: …, to: …, when: …}"},
 		{"roles: {a: {run: ls, condition: x}}", "use when, a key of the edge that leads there: {from: …, to: …, when: …}"},
-		{"roles: {a: {run: ls, needs: [b]}}", "use edges, a key at the top of the file"},
+		{"roles: {a: {run: ls, depends_on: [b]}}", "use edges, a key at the top of the file"},
 		{"roles: {a: {run: ls, foreach: x}}", "use for_each, a key of the edge that leads there: {from: …, to: …, for_each: …}"},
 		{"roles: {a: {prompt: Go., system: x}}", "use prompt"},
 		{"roles: {a: {run: ls, timeout_seconds: 3}}", "use timeout: 90s"},

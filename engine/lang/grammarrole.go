@@ -97,6 +97,7 @@ func commonKeys() []key {
 		{name: "route", shape: enum("first", "all"), def: "first", doc: "Whether the first edge of the role with a condition that holds is taken, or all of those.", example: "route: all", field: "roles[].route_all"},
 		{name: "continue_on_error", shape: yesNo, def: "false", doc: "Treats a failure as data: the edges of the role go on with it. A command that fails has its output.exit_code, in a for_each a failed visit counts as null. A sub-workflow fails also when an error, a limit of its own or a stall suspends it; its run is kept.", example: "continue_on_error: true", field: "roles[].continue_on_error"},
 		{name: "once", shape: yesNo, def: "false", doc: "For a command that must not run twice: when it was cut off by a crash it is not run again, a person is asked.", example: "once: true", field: "roles[].once"},
+		{name: "needs", shape: needsShape(), unset: "nothing", doc: needsDoc, example: "run: make train\nneeds: [gpu]", field: "roles[].needs"},
 		{name: "sandbox", shape: enum(protocol.SandboxOn, protocol.SandboxOff), unset: "commands of agents are confined, and so are the run roles of a workflow that has an agent; those of other workflows are not", doc: "Whether commands are confined: they write the workspace, read the system and have no network and no keys. on confines a run role of any workflow. off confines nothing: it needs trust, and each command of an agent is then asked for.", example: "sandbox: off", field: "roles[].sandbox"},
 		{name: "network", shape: networkShape(), unset: "no network for confined commands", doc: networkDoc, example: "network: [packages, \"api.example.com:443\"]", field: "roles[].network roles[].network_hosts"},
 		{name: "env", shape: mapOf(text), unset: "none", doc: "Environment variables of commands and tools: name → template. ${{ secrets.NAME }} passes a secret, and can stand here alone.", example: "env: {PACKAGE: \"${{ inputs.package }}\"}", field: "roles[].env"},
@@ -104,6 +105,14 @@ func commonKeys() []key {
 		{name: "workspace", shape: ownShape(), unset: "the workspace of the run", doc: "own gives each visit a copy of the workspace for itself, so that visits side by side do not meet: without .git, .wf and ignored files, in a directory that no other visit sees. A role with merge takes over what they have changed. All visits of a fan-out begin with the same files.", example: "run: make test\nworkspace: own", field: "roles[].workspace"},
 		{name: "dir", shape: str, unset: "the workspace", doc: "Working directory, relative to the workspace. It must lie within it.", example: "dir: services/api", field: "roles[].dir"},
 	}
+}
+
+const needsDoc = "What a worker must have that performs the role: names such as gpu or docker, at most 16. wf serve --has gpu,docker says what a worker has, WF_HAS=gpu what any command has. A run with such a role is driven only where all that its roles and those of its sub-workflows need is there; until then it waits, and wf ls says for what."
+
+func needsShape() *shape {
+	s := oneOrMany(matching(protocol.WhatWorkersHave, "small letters, digits, . _ and -, such as gpu"))
+	s.alts[1].max = protocol.NeedsMost
+	return s
 }
 
 func ownShape() *shape {

@@ -171,6 +171,7 @@ var beside = map[string]struct{ actions, proof string }{
 	"route":                {"all", "TestEveryRoleIsBoundedAndRouted"},
 	"continue_on_error":    {"all", "TestAFailureIsDataWhateverTheRoleDoes"},
 	"once":                 {"run", "TestACommandCountedAsFailedRunsAgainWhenResumed"},
+	"needs":                {"prompt run", "TestARunWaitsForAWorkerThatHasWhatItNeeds"},
 	"env":                  {"prompt run", "TestRunEnvironmentIsClean"},
 	"dir":                  {"prompt run", "TestRunWorksInItsDirectory"},
 }
@@ -273,7 +274,7 @@ var samples = map[string]string{
 	"description": "What it is for.", "tools": "[read_file]", "model": "a/b", "params": "{temperature: 1}", "max_turns": "3",
 	"context": "task", "task": "{words: 10}", "task_summaries": "1", "dynamic": "[date]", "compaction": "{keep: 2}", "memory": "true",
 	"sandbox": "off", "network": "allow", "timeout": "1m", "retry": "2", "max_visits": "3", "route": "all", "continue_on_error": "true",
-	"once": "true", "concurrency": "g", "on_timeout": "escalate", "remind": "1m", "assignees": "[anna]", "stdin": "text", "env": "{A: b}", "dir": "sub", "artifacts": "[dist]", "merge": "{of: coder}", "workspace": "own", "cache": "true",
+	"once": "true", "needs": "[gpu]", "concurrency": "g", "on_timeout": "escalate", "remind": "1m", "assignees": "[anna]", "stdin": "text", "env": "{A: b}", "dir": "sub", "artifacts": "[dist]", "merge": "{of: coder}", "workspace": "own", "cache": "true",
 }
 
 // TestEveryKeyOfARoleHasAnEffectOrIsRefused loads each key beside each action: either the

@@ -105,6 +105,7 @@ func load(src []byte, o Options, fam *family) (*Program, []Diagnostic) {
 	l.artifactRules()
 	l.alwaysRules()
 	l.mergeRules()
+	l.needsRules()
 	l.warnings()
 	if HasErrors(l.ds) {
 		return nil, l.ds

@@ -23,7 +23,7 @@ var works = sync.OnceValue(func() map[string][]protocol.Action {
 	acts := []protocol.Action{protocol.ActPrompt, protocol.ActRun}
 	m := map[string][]protocol.Action{
 		"choices": {protocol.ActAsk}, "form": {protocol.ActAsk}, "with": {protocol.ActWorkflow}, "once": {protocol.ActRun}, "cache": {protocol.ActRun, protocol.ActPrompt}, "stdin": {protocol.ActRun},
-		"env": acts, "dir": acts, "output": acts, "artifacts": acts, "sandbox": acts, "network": acts,
+		"env": acts, "dir": acts, "output": acts, "artifacts": acts, "needs": acts, "sandbox": acts, "network": acts,
 		"concurrency": append(acts, protocol.ActWorkflow),
 		"timeout":     append(acts, protocol.ActWorkflow, protocol.ActAsk), "retry": append(acts, protocol.ActWorkflow, protocol.ActAsk),
 		"workspace":  append(acts, protocol.ActWorkflow),
@@ -159,6 +159,7 @@ func (l *loader) decodeRole(r *protocol.Role, key, n, defaults *yaml.Node) {
 	r.RouteAll = l.str(get("route")) == "all"
 	r.ContinueOnError = l.yes(get("continue_on_error"))
 	r.Once = l.yes(get("once"))
+	r.Needs = slices.Compact(slices.Sorted(slices.Values(l.words(get("needs")))))
 	r.Concurrency = l.concurrency(n.Get("concurrency"))
 	r.Artifacts = l.artifacts(r.Name, n.Get("artifacts"))
 	r.Workspace = l.ownWorkspace(r.Name, n.Get("workspace"))

@@ -32,6 +32,7 @@ type Options struct {
 	Stdin   io.Reader // what the file "-" reads
 	Servers []string  // MCP servers that a workflow declares and that may start, by name; "*" is all
 	Trusted []string  // CIDs that are trusted by this process alone
+	Has     []string  // what this process has that roles may need: see protocol.ParseHas
 	// Ours says that wf itself wrote all that runs: commands need no walls.
 	Ours    bool
 	Verbose bool // tell more
@@ -101,6 +102,7 @@ func (u *Setup) Engine(s store.Store, watch func(api.Update)) *engine.Engine {
 		Pins:    u.Pins(s),
 		Seen:    u.SeenFiles(),
 
+		Has:        u.Has,
 		ConfineAll: u.confinesAll(),
 		Copies:     CopiesOf(s.Dir()),
 

@@ -120,6 +120,7 @@ func manSurroundings(p *manualPage) {
 	for _, v := range [][2]string{
 		{"WF_STORE", "The store, as --store."},
 		{"WF_HUB, WF_HUB_TOKEN_FILE", "A server, as --hub, and the file with the token for it."},
+		{"WF_HAS", "What this machine has that roles need, separated by commas, such as gpu,docker."},
 		{"WF_TRUST", "CIDs to trust, separated by commas, as --trust."},
 		{"OPENAI_API_KEY, OPENAI_BASE_URL, ANTHROPIC_API_KEY", "Keys and address of models. Commands of workflows do not get the keys."},
 		{"NO_COLOR, CLICOLOR_FORCE", "Whether colours are used."},

@@ -38,6 +38,9 @@ func Next(v *api.Run) string {
 		}
 		return "wf log " + id
 	}
+	if len(v.Lacks) > 0 {
+		return nextWorker(v.Lacks)
+	}
 	if v.Idle == api.Unattended {
 		return ResumeCommand(v) + " · wf serve · wf cancel " + id
 	}
@@ -45,6 +48,18 @@ func Next(v *api.Run) string {
 		return ResumeCommand(v) + " · wf log " + id
 	}
 	return "wf watch " + id + " · wf log " + id + " -f"
+}
+
+// nextWorker starts the worker that a run waits for.
+func nextWorker(lacks []string) string {
+	has := slices.DeleteFunc(slices.Clone(lacks), func(x string) bool { return strings.HasPrefix(x, "place:") })
+	switch {
+	case len(has) == 0:
+		return "wf serve on the machine of its files"
+	case len(has) < len(lacks):
+		return "wf serve --has " + strings.Join(has, ",") + " on the machine of its files"
+	}
+	return "wf serve --has " + strings.Join(has, ",") + " where that is so"
 }
 
 // NextMend goes on under the definition as it is once it was edited.
@@ -149,10 +164,11 @@ type State struct {
 	Status  protocol.RunStatus
 	Idle    api.Idle
 	Closing protocol.RunStatus // what it ends as, while its always roles run
+	Lacks   []string           // what a worker must have that goes on with it
 }
 
 // StateOf is the state of a run.
-func StateOf(v *api.Run) State { return State{Status: v.Status, Idle: v.Idle, Closing: v.Closing} }
+func StateOf(v *api.Run) State { return State{v.Status, v.Idle, v.Closing, v.Lacks} }
 
 // Word is the state in a word or two.
 func (s State) Word() string {
@@ -173,6 +189,9 @@ func (s State) Sign(p Paint) string { return p.sign(s.Word()) }
 
 // Why says why no process drives a run, "" for all others.
 func (s State) Why() string {
+	if len(s.Lacks) > 0 {
+		return "it waits for " + Lacked(s.Lacks)
+	}
 	switch s.Idle {
 	case api.Interrupted:
 		if s.Closing != "" {

@@ -46,7 +46,7 @@ func queuedBehind(d protocol.QueuedFor) string {
 
 // Keeps says why a run that holds a group does not go on by itself, and what would make it; "" of one that does, or has ended.
 func Keeps(group string, v *api.Run) string {
-	why := State{Status: v.Status, Idle: v.Idle}.Why()
+	why := State{Status: v.Status, Idle: v.Idle, Lacks: v.Lacks}.Why()
 	switch {
 	case v.Status == protocol.Suspended:
 		why = "is suspended"

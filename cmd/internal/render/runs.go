@@ -55,7 +55,7 @@ func (p *Printer) ShowDeletions(d *api.Deletions) error {
 }
 
 // RowState is the state of a run in a list.
-func RowState(r api.Row) State { return State{Status: r.Status, Idle: r.Idle, Closing: r.Closing} }
+func RowState(r api.Row) State { return State{r.Status, r.Idle, r.Closing, r.Lacks} }
 
 // rowNote is what a run waits for, why it stopped, or what goes on with it.
 func rowNote(r api.Row) string {
@@ -68,6 +68,8 @@ func rowNote(r api.Row) string {
 		return "queued; no process waits for its turn: wf resume " + string(r.ID) + " or wf serve"
 	case r.Queue != nil && r.Idle == "":
 		return Queued(r.Queue)
+	case len(r.Lacks) > 0:
+		return "waits for " + Lacked(r.Lacks)
 	case r.Idle != "" && r.Parent != nil && r.Closing == "":
 		return "a part of " + *r.Parent
 	case r.Idle != "":
@@ -88,6 +90,18 @@ func rowNote(r api.Row) string {
 		text += ", " + asking
 	}
 	return text
+}
+
+// Lacked says which worker a run waits for, by what this process lacks.
+func Lacked(lacks []string) string {
+	var has []string
+	for _, x := range lacks {
+		if machine, ok := strings.CutPrefix(x, "place:"); ok {
+			x = "the files of machine " + machine
+		}
+		has = append(has, OneLine(x, 60))
+	}
+	return "a worker that has " + strings.Join(has, " and ")
 }
 
 // shortUsage is the tokens of a run: all of them, and which part of the prompts was cached.

@@ -272,7 +272,7 @@ export interface Diff {
 /** An error on the wire: wf.error/v1. */
 export interface Error {
   schema: "wf.error/v1";
-  code: "agent_connected" | "agent_moved" | "agent_taken" | "agent_unavailable" | "ambiguous_ref" | "bad_answer" | "bad_cursor" | "bad_request" | "body_gone" | "cache_miss" | "caused_too_deep" | "copy_gone" | "corrupt" | "disk_full" | "embedding_answer" | "embedding_dimension" | "embedding_model" | "embedding_table" | "fenced" | "file_exists" | "forbidden" | "foreign_run" | "future_cursor" | "gap" | "group_busy" | "head_moved" | "internal" | "invalid_answer" | "invalid_block" | "invalid_config" | "invalid_inputs" | "invalid_workflow" | "job_begun" | "job_dead" | "lease_lost" | "mcp_untrusted" | "memory_refused" | "method_not_allowed" | "misdirected" | "model_unavailable" | "no_worker" | "not_found" | "not_running" | "not_waiting" | "pointer_swapped" | "queue_closed" | "rate_limited" | "request_reused" | "rolled_back" | "run_deleted" | "run_final" | "run_live" | "run_not_final" | "sandbox_unavailable" | "sealed" | "serve_stopped" | "shutting_down" | "store_busy" | "store_held" | "store_is_database" | "store_newer" | "store_read_only" | "store_unreachable" | "store_unreadable" | "too_large" | "too_slow" | "unauthorized" | "unknown_artifact" | "unknown_job" | "unknown_price" | "unknown_semantics" | "unknown_session" | "unknown_step" | "unsupported_media_type" | "untrusted" | "upgrade_required" | "usage" | "verify_failed" | "waiting"; // Stable, snake_case. Codes may be added: treat one that is not known by its status.
+  code: "agent_connected" | "agent_moved" | "agent_taken" | "agent_unavailable" | "ambiguous_ref" | "bad_answer" | "bad_cursor" | "bad_request" | "body_gone" | "cache_miss" | "caused_too_deep" | "copy_gone" | "corrupt" | "disk_full" | "embedding_answer" | "embedding_dimension" | "embedding_model" | "embedding_table" | "fenced" | "file_exists" | "forbidden" | "foreign_run" | "future_cursor" | "gap" | "group_busy" | "head_moved" | "internal" | "invalid_answer" | "invalid_block" | "invalid_config" | "invalid_inputs" | "invalid_workflow" | "job_begun" | "job_dead" | "lease_lost" | "mcp_untrusted" | "memory_refused" | "method_not_allowed" | "misdirected" | "model_unavailable" | "no_worker" | "not_found" | "not_running" | "not_waiting" | "pointer_swapped" | "queue_closed" | "rate_limited" | "request_reused" | "rolled_back" | "run_deleted" | "run_final" | "run_live" | "run_not_final" | "sandbox_unavailable" | "sealed" | "serve_stopped" | "shutting_down" | "store_busy" | "store_held" | "store_is_database" | "store_newer" | "store_read_only" | "store_unreachable" | "store_unreadable" | "too_large" | "too_slow" | "unauthorized" | "unknown_artifact" | "unknown_job" | "unknown_price" | "unknown_semantics" | "unknown_session" | "unknown_step" | "unsupported_media_type" | "untrusted" | "upgrade_required" | "usage" | "verify_failed" | "waiting" | "worker_lacks"; // Stable, snake_case. Codes may be added: treat one that is not known by its status.
   message: string; // What, where, why.
   fix: string; // What to do.
   hint: string; // What commands of wf show in its place, or "".
@@ -753,6 +753,7 @@ export interface Run {
   status: Status;
   driven?: boolean; // Whether a process drives the run; left out unless it is running or queued, and where that is not known.
   idle?: Idle; // Where driven is false.
+  lacks?: Array<string>; // Lacks is, where driven is false, what a worker must have that goes on with it and this process does not: what roles need, and place:MACHINE where its files are on another machine.
   foreign?: boolean; // It came from elsewhere (an archive, a clone, a copy of the store that was put back): it is not driven or answered before wf store adopt on that machine.
   closing?: Status; // What the run ends as, while its always roles run.
   reason: string;
@@ -821,6 +822,7 @@ export interface RunRow {
   status: Status;
   driven?: boolean; // Whether a process drives the run; left out unless it is running or queued, and where that is not known.
   idle?: Idle; // Where driven is false.
+  lacks?: Array<string>; // Lacks is, where driven is false, what a worker must have that goes on with it and this process does not: what roles need, and place:MACHINE where its files are on another machine.
   foreign?: boolean; // It came from elsewhere, and is not driven before wf store adopt on that machine.
   closing?: Status; // What the run ends as, while its always roles run.
   reason?: string;

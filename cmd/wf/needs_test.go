@@ -1,0 +1,104 @@
+package main
+
+import (
+	"encoding/json"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"wf/api"
+	"wf/pgstore/pgtest"
+	"wf/protocol"
+)
+
+const needsYAML = `
+wf: 1
+name: train
+roles:
+  prepare: {run: 'echo prepared'}
+  learn: {run: 'echo learned', needs: [gpu]}
+edges: [{from: START, to: prepare}, {from: prepare, to: learn}, {from: learn, to: END}]
+`
+
+// Where no process has what a role needs, the run is kept and waits, and wf says for what.
+func TestARunWaitsForAWorkerThatHasWhatItNeeds(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, dir, "train.yaml", needsYAML)
+	trustAll(t, dir)
+	with := func(cmd *exec.Cmd, env string) *exec.Cmd {
+		cmd.Env = append(cmd.Env, env)
+		return cmd
+	}
+	out, err := wfIn(dir, "run", "train.yaml", "--request-id", "r").CombinedOutput()
+	if e, ok := err.(*exec.ExitError); !ok || e.ExitCode() != 4 || !strings.Contains(string(out), "waits for a worker that has gpu") {
+		t.Errorf("wf run without it: %v\n%s", err, out)
+	}
+	for _, args := range [][]string{{"ls"}, {"show", "-1"}} {
+		if out, err := wfIn(dir, args...).CombinedOutput(); err != nil || !strings.Contains(string(out), "waits for a worker that has gpu") {
+			t.Errorf("wf %s: %v\n%s", args, err, out)
+		}
+	}
+	if out, err := with(wfIn(dir, "resume", "-1"), "WF_HAS=GPU").CombinedOutput(); err == nil || !strings.Contains(string(out), `WF_HAS: "GPU" is no name`) {
+		t.Errorf("with a name that is none: %v\n%s", err, out)
+	}
+	if out, err := with(wfIn(dir, "resume", "-1"), "WF_HAS=docker,gpu").CombinedOutput(); err != nil {
+		t.Errorf("wf resume where it is: %v\n%s", err, out)
+	}
+	if out, err := wfIn(dir, "ls").CombinedOutput(); err != nil || strings.Contains(string(out), "waits") {
+		t.Errorf("wf ls behind it: %v\n%s", err, out)
+	}
+}
+
+// In a database a worker that lacks it leaves the run to one that does not.
+func TestTheWorkerThatHasWhatARunNeedsDrivesIt(t *testing.T) {
+	t.Parallel()
+	dsn, err := pgtest.Shared(t).Database(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	write(t, dir, "train.yaml", needsYAML)
+	trustAll(t, dir)
+	wf := func(args ...string) string {
+		t.Helper()
+		out, err := wfIn(dir, append(args, "--store", dsn)...).CombinedOutput()
+		if err != nil {
+			t.Fatalf("wf %s: %v\n%s", args, err, out)
+		}
+		return string(out)
+	}
+	wf("store", "init")
+	serve := func(more ...string) (said api.Serving) {
+		p := startProcess(t, dir, append([]string{"serve", "--store", dsn, "--listen", "127.0.0.1:0"}, more...)...)
+		if err := json.Unmarshal(p.line, &said); err != nil {
+			t.Fatal(err)
+		}
+		return said
+	}
+	first := serve()
+	id, err := wfIn(dir, "run", "train.yaml", "--detach", "--hub", first.Listen[0].URL, "--hub-token-file", first.TokenFile).Output()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, stderrOf(err))
+	}
+	run := strings.TrimSpace(string(id))
+	show := func() (v api.Run) {
+		if err := json.Unmarshal([]byte(wf("show", run, "-o", "json")), &v); err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for len(show().Lacks) == 0 { // it is looked at while the first worker lets it go
+		<-tick.C
+	}
+	if out := wf("ls"); !strings.Contains(out, "waits for a worker that has gpu") {
+		t.Errorf("wf ls: %s", out)
+	}
+	serve("--has", "gpu")
+	for show().Status != protocol.Done {
+		<-tick.C
+	}
+}
