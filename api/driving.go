@@ -5,8 +5,8 @@ package api
 type Driving struct {
 	Driven *bool `json:"driven,omitempty"` // whether a process drives the run; left out unless it is running or queued, and where that is not known
 	Idle   Idle  `json:"idle,omitempty"`   // where driven is false
-	// Lacks is, where driven is false, what a worker must have that goes on with it and this process does not: what roles need, and
-	// place:MACHINE where its files are on another machine.
+	// Lacks is, where driven is false, what is missing so that a process can go on with it, of this one and all workers of the store: what
+	// roles need, and place:MACHINE where its files are on another machine. Of several workers that lack something it is what lacks least.
 	Lacks []string `json:"lacks,omitempty"`
 }
 

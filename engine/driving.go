@@ -82,9 +82,30 @@ func (e *Engine) Driving(ctx context.Context, run protocol.RunID, s *rules.State
 	}
 	d := api.Driving{Driven: &driven, Idle: idle}
 	if !driven && parentOf(s) == nil {
-		d.Lacks = protocol.Lacking(Standing(run, s).Needs, e.Offers())
+		if d.Lacks, err = e.lacking(ctx, Standing(run, s).Needs); err != nil {
+			e.warn(err)
+		}
 	}
 	return d
+}
+
+// lacking is what is missing of what a run needs where least is: here, or at a process that looks for runs to drive.
+func (e *Engine) lacking(ctx context.Context, needs []string) ([]string, error) {
+	least := protocol.Lacking(needs, e.Offers())
+	q := e.queue()
+	if q == nil || len(least) == 0 {
+		return least, nil
+	}
+	offers, err := q.Offers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, have := range offers {
+		if lacks := protocol.Lacking(needs, have); len(lacks) < len(least) {
+			least = lacks
+		}
+	}
+	return least, nil
 }
 
 // driven looks at the lock of a run, and then at those of the runs that it is a part of.

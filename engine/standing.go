@@ -16,6 +16,9 @@ type Queue interface {
 	// Due gives out at most limit runs that are due now, and for which have is all that they need: the longest due come first. Another
 	// process is not given them as well until this one has driven them, or was found dead.
 	Due(ctx context.Context, have []string, limit int) ([]protocol.RunID, error)
+	// Offers is what each process has that asked for runs with Due, as far as it is alive. Nothing is decided by it: a process that was
+	// killed is in it for a while.
+	Offers(ctx context.Context) ([][]string, error)
 	// PutOff has a run that cannot be driven here be due later, in seconds, if it is due now.
 	PutOff(ctx context.Context, run protocol.RunID, seconds int) error
 	// AwaitDue returns when runs may be due: at the next moment at which one was made so that this process knows of, else after

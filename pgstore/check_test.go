@@ -84,7 +84,7 @@ func TestCheck(t *testing.T) {
 	if _, err := pgstore.Open(ctx, dsn, pgstore.Options{}); !errors.Is(err, protocol.ErrStore) {
 		t.Errorf("an empty database was opened: %v", err)
 	}
-	if _, err := pgstore.Migrate(ctx, dsn); !errors.Is(err, protocol.ErrStore) {
+	if _, err := pgstore.Migrate(ctx, dsn, nil); !errors.Is(err, protocol.ErrStore) {
 		t.Errorf("an empty database was migrated: %v", err)
 	}
 	var made sync.WaitGroup
@@ -99,11 +99,11 @@ func TestCheck(t *testing.T) {
 	}
 	made.Wait()
 	for _, m := range metas {
-		if m != metas[0] || m.UUID == "" || m.Layout != 1 {
+		if m != metas[0] || m.UUID == "" || m.Layout != 2 {
 			t.Errorf("made %+v and %+v", m, metas[0])
 		}
 	}
-	if m := must(pgstore.Migrate(ctx, dsn))(t); m != metas[0] {
+	if m := must(pgstore.Migrate(ctx, dsn, nil))(t); m != metas[0] {
 		t.Errorf("migrated to %+v", m)
 	}
 	r := must(pgstore.Check(ctx, dsn))(t)
@@ -114,8 +114,8 @@ func TestCheck(t *testing.T) {
 	name := nameOf(dsn)
 	for _, c := range []struct{ sql, undo, setting string }{
 		{"alter database " + name + " set synchronous_commit = off", "alter database " + name + " reset synchronous_commit", "synchronous_commit of this role"},
-		{"update wf.meta set min_writer = 2", "update wf.meta set min_writer = 1", "layout"},
-		{"update wf.meta set layout = 0", "update wf.meta set layout = 1", "layout"},
+		{"update wf.meta set min_writer = 3", "update wf.meta set min_writer = 2", "layout"},
+		{"update wf.meta set layout = 1", "update wf.meta set layout = 2", "layout"},
 	} {
 		do(c.sql)
 		if r := must(pgstore.Check(ctx, dsn))(t); fmt.Sprint(fatal(r)) != "["+c.setting+"]" {
@@ -126,9 +126,9 @@ func TestCheck(t *testing.T) {
 		}
 		do(c.undo)
 	}
-	do("update wf.meta set layout = 2") // a later program made it, and lets this one write
-	must(pgstore.Migrate(ctx, dsn))(t)
-	if n := ask(t, dsn, "select layout from wf.meta"); n != 2 {
+	do("update wf.meta set layout = 3") // a later program made it, and lets this one write
+	must(pgstore.Migrate(ctx, dsn, nil))(t)
+	if n := ask(t, dsn, "select layout from wf.meta"); n != 3 {
 		t.Errorf("the layout went back to %d", n)
 	}
 	open(t, dsn)

@@ -103,6 +103,7 @@ const mostDue = 32
 
 // Due gives out runs that are due; see engine.Queue. They come with those of workers that are dead.
 func (s *Store) Due(ctx context.Context, have []string, limit int) (out []protocol.RunID, err error) {
+	s.worker.having(have)
 	if err := s.worker.join(ctx); err != nil { // who is dead is known to those that listen
 		return nil, err
 	}
@@ -118,6 +119,21 @@ func (s *Store) Due(ctx context.Context, have []string, limit int) (out []protoc
 	}
 	if err != nil {
 		return nil, fmt.Errorf("runs that are due: %w", err)
+	}
+	return out, nil
+}
+
+// readOffers is for people, as what it compares are clocks that may be set.
+const readOffers = `select array_to_string(has, ',') from wf.workers where has <> '{}' and at > statement_timestamp() - 2 * lease * interval '1 ms'`
+
+// Offers is what each process has that asked for runs; see engine.Queue.
+func (s *Store) Offers(ctx context.Context) (out [][]string, err error) {
+	got, err := s.query(ctx, readOffers)
+	if err != nil {
+		return nil, fmt.Errorf("what workers have: %w", err)
+	}
+	for _, r := range got {
+		out = append(out, strings.Split(string(r[0]), ","))
 	}
 	return out, nil
 }

@@ -31,6 +31,7 @@ type worker struct {
 	loop    sync.WaitGroup
 
 	mu     sync.Mutex
+	has    []string        // of what runs need, once it has asked for those that are due
 	missed error           // why the last beat was not acknowledged
 	acked  time.Time       // when the last beat that was acknowledged was sent
 	firm   context.Context // for what acts; nil while aged
@@ -47,8 +48,8 @@ type worker struct {
 const beatsPerLease = 5
 
 // A beat, and what it sees: of the store, and of all workers.
-const sendBeat = `with b as (insert into wf.workers(id, beat, at, host, pid, writer, lease) values ($1, 1, statement_timestamp(), $2, $3, $4, $5)
-	on conflict (id) do update set beat = workers.beat + 1, at = excluded.at)
+const sendBeat = `with b as (insert into wf.workers(id, beat, at, host, pid, writer, lease, has) values ($1, 1, statement_timestamp(), $2, $3, $4, $5, $6)
+	on conflict (id) do update set beat = workers.beat + 1, at = excluded.at, has = excluded.has)
 	select m.layout::bigint, m.min_writer::bigint, m.uuid::text, w.id, w.beat, w.lease::bigint from wf.meta m left join wf.workers w on true`
 
 const (
@@ -75,6 +76,16 @@ func newWorker(s *Store) *worker {
 	}
 	return &worker{s: s, lease: s.o.Lease, host: host, pid: os.Getpid(), joining: make(chan struct{}, 1), ticked: make(chan struct{}), seen: map[string]sighting{},
 		trees: map[string]*tree{}, runs: map[string]bool{}}
+}
+
+// having notes what this process has, nil for what is known of it, and gives it. Others see it with the next beat.
+func (w *worker) having(has []string) []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if has != nil {
+		w.has = has
+	}
+	return w.has
 }
 
 // join has this process beat from now on.
@@ -169,7 +180,7 @@ func (w *worker) send(ctx context.Context) (sent time.Time, got rows, err error)
 			}
 		}
 		sent = time.Now()
-		got, err = w.c.query(ctx, sendBeat, bytea(w.s.by), text(w.host), integer(int32(w.pid)), integer(writer), integer(int32(w.lease.Milliseconds())))
+		got, err = w.c.query(ctx, sendBeat, bytea(w.s.by), text(w.host), integer(int32(w.pid)), integer(writer), integer(int32(w.lease.Milliseconds())), texts(w.having(nil)))
 		if err == nil {
 			return sent, got, nil
 		}

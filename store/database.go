@@ -18,7 +18,9 @@ type (
 func Init(ctx context.Context, name string, r Roles) (Meta, error) { return pgstore.Init(ctx, name, r) }
 
 // Migrate brings a store to the layout of this program; see pgstore.Migrate.
-func Migrate(ctx context.Context, name string) (Meta, error) { return pgstore.Migrate(ctx, name) }
+func Migrate(ctx context.Context, name string, tell func(string)) (Meta, error) {
+	return pgstore.Migrate(ctx, name, tell)
+}
 
 // Check looks at a database without changing it; see pgstore.Check.
 func Check(ctx context.Context, name string) (Report, error) { return pgstore.Check(ctx, name) }

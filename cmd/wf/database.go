@@ -56,11 +56,14 @@ func newStoreMigrate(a *app) *cobra.Command {
 		Use:   "migrate [postgres://…]",
 		Short: "Bring a store in a database to the layout of this wf",
 		Long: `Bring the store in a PostgreSQL database to the layout of this wf, as the owner of its tables. One that has this
-layout, or a later one, stays as it is.`,
+layout, or a later one, stays as it is. Where an older wf may not write any more behind it, its processes end within
+seconds, and are waited for; what they drove goes on at those of this wf.`,
 		Example: `  wf store migrate postgres://owner@localhost/wf`,
 		Args:    takes(0, 1, "the address of a database"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.changeDatabase(cmd.Context(), args, "the store of %s has layout %d, id %s\n", store.Migrate)
+			return a.changeDatabase(cmd.Context(), args, "the store of %s has layout %d, id %s\n", func(ctx context.Context, name string) (store.Meta, error) {
+				return store.Migrate(ctx, name, a.Tell)
+			})
 		},
 	}
 }

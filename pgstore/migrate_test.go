@@ -1,0 +1,86 @@
+package pgstore_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"wf/cas"
+	"wf/pgstore"
+	"wf/protocol"
+)
+
+// layout1 takes a store back to the first layout; it has no rows that the second one is about.
+const layout1 = `alter table wf.workers drop column has; alter table wf.runs drop column home; update wf.meta set layout = 1, min_writer = 1`
+
+// A process of the first layout that beats keeps a step waiting behind which it may not write, until it ends; one that was killed, until its lease is
+// over. The rights of roles, and what is stored, stay.
+func TestMigrateWaitsForOlderProcesses(t *testing.T) {
+	srv, ctx := running(t), t.Context()
+	dsn := fresh(t, srv)
+	do := func(sql string) {
+		t.Helper()
+		if err := srv.Exec(ctx, dsn, sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	beginRun(t, open(t, dsn), cas.Standing{Run: "old", State: protocol.Running, Due: cas.DueNow, Needs: []string{"gpu"}})
+	do(layout1 + `; insert into wf.workers values ('\x01', 1, now(), 'alive', 7, 1, 60000), ('\x02', 1, now(), 'killed', 8, 1, 300), ('\x03', 1, now(), 'newer', 9, 2, 60000)`)
+	if _, err := pgstore.Open(ctx, dsn, pgstore.Options{}); !errors.Is(err, protocol.ErrStore) || !strings.Contains(protocol.HintOf(err), "wf store migrate") {
+		t.Errorf("a store of layout 1 was opened: %v", err)
+	}
+
+	told := make(chan string, 10)
+	until, cancel := context.WithCancel(ctx)
+	cancelled := make(chan error, 1)
+	go func() {
+		_, err := pgstore.Migrate(until, dsn, func(text string) { told <- text })
+		cancelled <- err
+	}()
+	if text := <-told; !strings.Contains(text, "process 7 on alive, process 8 on killed") {
+		t.Errorf("it says that it %s", text)
+	}
+	if text := <-told; !strings.HasSuffix(text, ": process 7 on alive") {
+		t.Errorf("then that it %s", text)
+	}
+	cancel()
+	if err := <-cancelled; !errors.Is(err, context.Canceled) {
+		t.Errorf("a migration that was cancelled: %v", err)
+	}
+	if n := ask(t, dsn, "select layout * 10 + min_writer from wf.meta"); n != 12 {
+		t.Errorf("layout and min_writer are %d, want 12: no older process may write, and the step is not taken", n)
+	}
+
+	over := make(chan pgstore.Meta, 1)
+	go func() {
+		m, err := pgstore.Migrate(ctx, dsn, func(text string) { told <- text })
+		if err != nil {
+			t.Error(err)
+		}
+		over <- m
+	}()
+	for text := range told {
+		if strings.HasSuffix(text, ": process 7 on alive") {
+			break
+		}
+	}
+	do(`update wf.workers set beat = beat + 1 where id = '\x01'`)
+	select {
+	case <-over:
+		t.Error("it did not wait for a process that beats")
+	case <-time.After(500 * time.Millisecond): // it may look at it again
+	}
+	do(`delete from wf.workers where id = '\x01'`)
+	if m := <-over; m.Layout != 2 || m.MinWriter != 2 {
+		t.Errorf("migrated to %+v", m)
+	}
+	s := open(t, dsn)
+	if got, err := s.Due(ctx, []string{"gpu"}, 10); err != nil || len(got) != 1 {
+		t.Errorf("what was stored before: %v, %v", got, err)
+	}
+	if offers, err := s.Offers(ctx); err != nil || len(offers) != 1 || strings.Join(offers[0], " ") != "gpu" {
+		t.Errorf("what workers have: %q, %v", offers, err)
+	}
+}
