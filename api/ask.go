@@ -109,6 +109,8 @@ type Answer struct {
 type Resume struct {
 	// Limits by name, raised to: steps, tokens, cost_usd in dollars, duration as in 30m.
 	Limits map[string]json.RawMessage `json:"limits,omitempty"`
+	// Here has a run whose files are on another machine go on in a copy of them on the machine of the process that is asked.
+	Here bool `json:"here,omitempty"`
 }
 
 // Fork says where a fork begins, and what differs in it.

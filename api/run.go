@@ -67,6 +67,7 @@ type RunInfo struct {
 	TargetUser  string              `json:"target_user"`
 	RequestID   string              `json:"request_id"`
 	Workspace   string              `json:"workspace"`
+	Machine     string              `json:"machine,omitempty"` // that workspace is on, where that is another one than that of the process which is asked
 	File        string              `json:"file"`
 	Parent      *protocol.ParentRun `json:"parent"`
 	ForkedFrom  *CID                `json:"forked_from"` // the newest event that both runs share

@@ -29,6 +29,9 @@ type Standing struct {
 	Parent protocol.RunID
 	// Needs are what a process must have to drive the run, as "place:…": see engine.Place. They hold neither commas nor blanks.
 	Needs []string
+	// Home is what a process has that is on the machine of the run's files, as "place:…": one that has not may drive the run where no
+	// such process is there. "" is none.
+	Home string
 	// At is the newest event that this follows from, where the batch itself moves the run no further: then nothing is
 	// written, with an error wrapping protocol.ErrHeadMoved, once the run has gone on.
 	At protocol.Link
@@ -45,5 +48,5 @@ func Wake(run protocol.RunID) Standing { return Standing{Run: run} }
 
 // Same reports whether two say the same of one run, wherever they follow from.
 func (x Standing) Same(y Standing) bool {
-	return x.Run == y.Run && x.State == y.State && x.Due == y.Due && x.Parent == y.Parent && slices.Equal(x.Needs, y.Needs)
+	return x.Run == y.Run && x.State == y.State && x.Due == y.Due && x.Parent == y.Parent && x.Home == y.Home && slices.Equal(x.Needs, y.Needs)
 }

@@ -57,7 +57,7 @@ func (k *Supervisor) takeDue(q engine.Queue) (more bool, err error) {
 	for _, run := range runs {
 		k.mu.Lock()
 		if r := k.runs[run]; r == nil || !r.driving { // else its drive is about to claim it
-			k.begin(run, engine.DriveOptions{By: "wf serve"})
+			k.begin(run, engine.DriveOptions{By: "wf serve", Move: true}) // the store gives out none that another machine may still take
 		}
 		k.mu.Unlock()
 	}

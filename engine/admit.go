@@ -33,9 +33,17 @@ func (e *Engine) admit(c Candidate) error {
 	return e.Admit(c)
 }
 
-// MayDrive reports whether a run may be driven under limits that are raised first: nil, or the
-// error with which Drive would refuse it before it writes anything.
-func (e *Engine) MayDrive(run protocol.RunID, s *rules.State, raised []protocol.LimitChanged) error {
+// MayDrive reports whether a run may be driven: nil, or the error with which Drive would refuse it before it writes anything.
+func (e *Engine) MayDrive(run protocol.RunID, s *rules.State, o DriveOptions) error {
+	err := e.mayDriveIn(run, s, s.Info.Workspace, o.Limits)
+	if err == nil && !o.Move && e.elsewhere(s) && parentOf(s) == nil && !s.Status().Final() {
+		err = errElsewhere(run, s)
+	}
+	return err
+}
+
+// mayDriveIn is MayDrive for a run that is about to work in another directory.
+func (e *Engine) mayDriveIn(run protocol.RunID, s *rules.State, dir string, raised []protocol.LimitChanged) error {
 	if s.Info.Parent != nil && !s.Info.Forked.Defined() || s.Status().Final() {
 		return nil // Admit was asked for the run that has the sub-workflow
 	}
@@ -46,5 +54,5 @@ func (e *Engine) MayDrive(run protocol.RunID, s *rules.State, raised []protocol.
 	for _, l := range raised {
 		limits = rules.Raised(limits, l)
 	}
-	return e.admit(Candidate{Program: s.Program(), File: s.Info.File, Workspace: s.Info.Workspace, Models: s.Info.Models, Limits: limits, Run: run})
+	return e.admit(Candidate{Program: s.Program(), File: s.Info.File, Workspace: dir, Models: s.Info.Models, Limits: limits, Run: run})
 }

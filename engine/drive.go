@@ -20,6 +20,7 @@ import (
 type DriveOptions struct {
 	By     string                  // the person or program that resumes it; recorded
 	Limits []protocol.LimitChanged // raised before anything else
+	Move   bool                    // have a run whose files are on another machine go on in a copy of them here
 
 	stored func([]protocol.Entry, []cas.Draft) // called with what the driver committed; may be nil
 	held   func(*protocol.Held)                // called when all that runs is held, and, with nil, when that is over; may be nil
@@ -59,10 +60,13 @@ func (e *Engine) Drive(ctx context.Context, run protocol.RunID, o DriveOptions) 
 	if err := e.Own(ctx, run); err != nil {
 		return nil, err
 	}
-	if err := e.MayDrive(run, d.s, o.Limits); err != nil {
+	if err := e.MayDrive(run, d.s, o); err != nil {
 		if errors.Is(err, protocol.ErrLacks) { // what it needs is noted anew, so that it is not given out here again
 			err = cmp.Or(d.standsStill(ctx), err)
 		}
+		return nil, err
+	}
+	if err := d.bring(ctx, o); err != nil {
 		return nil, err
 	}
 	if d.s.Info.Parent == nil || d.s.Info.Forked.Defined() {
@@ -253,7 +257,7 @@ func (d *driver) opening(ctx context.Context, o DriveOptions) (facts []cas.Draft
 		return nil, err
 	}
 	if !d.s.Fresh() && (d.s.Status() != protocol.Waiting || len(d.poke) > 0) {
-		facts = append(facts, cas.Draft{Data: protocol.ResumedBy{By: cmp.Or(o.By, "wf")}})
+		facts = append(facts, cas.Draft{Data: protocol.ResumedBy{By: o.by()}})
 	}
 	return facts, nil
 }

@@ -132,7 +132,7 @@ func (e *Engine) idle(ctx context.Context, run protocol.RunID, seq protocol.Seq)
 		switch {
 		case err != nil, x.Seq > seq:
 			return "", err
-		case x.Type == protocol.EvRunStarted, x.Type == protocol.EvAdmitted, x.Type == protocol.EvFilesTracked, x.Type == protocol.EvForked, x.Type == protocol.EvLimitChanged:
+		case x.Type == protocol.EvRunStarted, x.Type == protocol.EvAdmitted, x.Type == protocol.EvFilesTracked, x.Type == protocol.EvFilesLaid, x.Type == protocol.EvForked, x.Type == protocol.EvLimitChanged:
 			idle = api.NotStarted
 		case x.Type == protocol.EvAnswered:
 			idle = api.Answered

@@ -69,7 +69,7 @@ func (e *Engine) Fork(ctx context.Context, run protocol.RunID, o ForkOptions) (p
 		}
 	}
 	if o.Files.Defined() {
-		dir, err := e.forkDir(id)
+		dir, err := e.forkDir(id, 0)
 		if err != nil {
 			return "", err
 		}
@@ -81,8 +81,14 @@ func (e *Engine) Fork(ctx context.Context, run protocol.RunID, o ForkOptions) (p
 	}
 	drop := func() error { return nil }
 	if o.Files.Defined() {
-		if drop, err = e.layFork(ctx, run, id, o.Files, o.LeftOut); err != nil {
+		var left []string
+		if left, drop, err = e.layFork(ctx, run, id, 0, o.Files); err != nil {
 			return "", fmt.Errorf("fork run %s at event %d: %w", run, o.At, err)
+		}
+		for _, what := range left {
+			if o.LeftOut != nil {
+				o.LeftOut(what)
+			}
 		}
 	}
 	if err := e.commitFork(ctx, run, id, f); err != nil {

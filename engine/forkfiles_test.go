@@ -56,7 +56,7 @@ func TestC04AForkHasFilesOfItsOwn(t *testing.T) {
 	root := must(protocol.ParseLink(s.Tracked.Tree))(t)
 	var left []string
 	fork := must(b.e.Fork(ctx, run, engine.ForkOptions{At: before(t, b, run, "a#1"), Files: root, LeftOut: func(what string) { left = append(left, what) }}))(t)
-	dir := roles.ForkedFiles(b.e.Copies, fork)
+	dir := roles.ForkedFiles(b.e.Copies, fork, roles.ForkKey(0))
 	if len(left) != 2 || !strings.HasPrefix(left[0], "many/above: it is a link that leads out") || !strings.HasPrefix(left[1], "many/outside: ") {
 		t.Errorf("left out were %q", left)
 	}
@@ -82,13 +82,13 @@ func TestC04AForkHasFilesOfItsOwn(t *testing.T) {
 	if err := leave(); err != nil {
 		t.Fatal(err)
 	}
-	if err := roles.DropOwnCopy(b.e.Copies, fork, roles.ForkName); err != nil {
+	if err := roles.DropForkedFiles(b.e.Copies, fork); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Lstat(filepath.Join(b.e.Copies, string(fork))); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the files are left: %v", err)
 	}
-	if _, err := b.e.Drive(ctx, again, engine.DriveOptions{}); !errors.Is(err, protocol.ErrNotFound) || !strings.Contains(err.Error(), "the files of the fork are gone") {
+	if _, err := b.e.Drive(ctx, again, engine.DriveOptions{}); !errors.Is(err, protocol.ErrNotFound) || !strings.Contains(err.Error(), "the files of the run are gone") {
 		t.Errorf("a run without its files: %v", err)
 	}
 }

@@ -294,7 +294,7 @@ func TestC05AConflictStopsFilesAndConversation(t *testing.T) {
 		t.Errorf("%+v", v)
 	}
 	b.same(mine)
-	h, err := b.e.Store.Head(t.Context(), protocol.RestoreHead(b.dir))
+	h, err := b.e.Store.Head(t.Context(), protocol.RestoreHead("", b.dir))
 	if err != nil || h.Link.Defined() || len(b.forks(run)) > 0 {
 		t.Errorf("something was written: %v, %v", h, err)
 	}

@@ -170,6 +170,9 @@ func (e *Engine) toRestore(ctx context.Context, run protocol.RunID) (s *rules.St
 	if err := e.Own(ctx, run); err != nil {
 		return nil, nil, err
 	}
+	if e.elsewhere(s) {
+		return nil, nil, errElsewhere(run, s)
+	}
 	driven, err := e.driven(ctx, run, s, 0)
 	if err == nil && driven {
 		err = protocol.ErrRunLive.With("wf watch "+string(run)+" follows it; restore when it has ended or is suspended", "run %s is driven just now", run)
@@ -236,9 +239,13 @@ func restoringTo(r protocol.FilesRestore) string {
 	return fmt.Sprintf("the tree %s of run %s", l.Short(), r.Run)
 }
 
-// open reads how the restoring of files in a workspace stands.
+// open reads how the restoring of files in a workspace of this machine stands.
 func (x *restoring) open(ctx context.Context, dir string) error {
-	h, err := x.e.Store.Head(ctx, protocol.RestoreHead(dir))
+	return x.openOn(ctx, x.e.Machine, dir)
+}
+
+func (x *restoring) openOn(ctx context.Context, machine, dir string) error {
+	h, err := x.e.Store.Head(ctx, protocol.RestoreHead(machine, dir))
 	if err != nil || !h.Link.Defined() {
 		return err
 	}
@@ -412,7 +419,7 @@ func (x *restoring) commit(ctx context.Context, trees ...protocol.Link) error {
 	if err != nil {
 		return err
 	}
-	batch := cas.Batch{Blocks: append(slices.Clone(x.keep.blocks), rec), Moves: []cas.Move{{Name: protocol.RestoreHead(x.rec.Workspace), Old: x.head, New: rec.Link, Note: x.rec.State}}}
+	batch := cas.Batch{Blocks: append(slices.Clone(x.keep.blocks), rec), Moves: []cas.Move{{Name: protocol.RestoreHead(x.e.Machine, x.rec.Workspace), Old: x.head, New: rec.Link, Note: x.rec.State}}}
 	kept, last := x.kept, x.last
 	for _, l := range trees {
 		if l == last {

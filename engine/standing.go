@@ -14,7 +14,8 @@ import (
 // those that wait. It knows by what the engine writes beside the events: see Standing.
 type Queue interface {
 	// Due gives out at most limit runs that are due now, and for which have is all that they need: the longest due come first. Another
-	// process is not given them as well until this one has driven them, or was found dead.
+	// process is not given them as well until this one has driven them, or was found dead. A run whose Home is not in have is among them
+	// once no process of that machine has taken it for a while: it may move.
 	Due(ctx context.Context, have []string, limit int) ([]protocol.RunID, error)
 	// Offers is what each process has that asked for runs with Due, as far as it is alive. Nothing is decided by it: a process that was
 	// killed is in it for a while.
@@ -54,9 +55,13 @@ func Standing(run protocol.RunID, s *rules.State) cas.Standing {
 	x := cas.Standing{Run: run, State: s.Status()}
 	x.Needs = s.Program().WorkerNeeds()
 	if s.Info.Machine != "" && s.Info.Workspace != "" {
-		x.Needs = append(x.Needs, Place(s.Info.Machine))
+		x.Home = Place(s.Info.Machine)
 	}
-	if p := parentOf(s); p != nil {
+	p := parentOf(s)
+	if p != nil || s.Tracked == nil || !s.Tracked.On {
+		x = stayPut(x)
+	}
+	if p != nil {
 		if x.Parent = p.Run; !s.Closes() {
 			return x
 		}
@@ -93,12 +98,13 @@ func (d *driver) stand(st *cas.Staged) {
 
 // standsStill notes where the run is at the end of a drive that may have written nothing: else a run that was due for
 // news that turned out to be none would stay due.
-func (d *driver) standsStill(ctx context.Context) error {
+func (d *driver) standsStill(ctx context.Context) error { return d.standsAs(ctx, Standing(d.run, d.s)) }
+
+func (d *driver) standsAs(ctx context.Context, now cas.Standing) error {
 	if d.e.queue() == nil {
 		return nil
 	}
 	head, seq := d.j.Head()
-	now := Standing(d.run, d.s)
 	if seq != d.s.Seq || now.Same(d.stood) {
 		return nil
 	}

@@ -374,6 +374,9 @@ func (b *viewer) info() error {
 	b.v.Info = api.RunInfo{Title: i.Title, Type: i.Type, Scope: i.Scope, Tags: i.Tags, CreatedBy: i.CreatedBy,
 		TargetUser: i.TargetUser, RequestID: i.RequestID, Workspace: i.Workspace, File: i.File, Parent: i.Parent, ForkedFrom: text(i.Forked), Trigger: i.Trigger, CausedBy: i.CausedBy}
 	b.v.Info.Inputs = b.s.Opened().Raw
+	if b.e.elsewhere(b.s) {
+		b.v.Info.Machine = i.Machine
+	}
 	var err error
 	b.v.Info.Description, err = textOf(b.read, i.Description)
 	return err

@@ -43,9 +43,9 @@ func (r *request) checkRuns() error {
 		switch {
 		case seen[key]:
 			return fmt.Errorf("where run %s is: the batch says it twice: %w", x.Run, protocol.ErrUsage)
-		case !storable(string(x.Run)) || !storable(string(x.Parent)) || !storable(string(x.State)) || !storable(needs):
+		case !storable(string(x.Run)) || !storable(string(x.Parent)) || !storable(string(x.State)) || !storable(needs) || !storable(x.Home):
 			return fmt.Errorf("where run %q is: not all of it is text: %w", x.Run, protocol.ErrUsage)
-		case len(needs) > mostNeeds || strings.Count(needs, ",") > max(0, len(x.Needs)-1):
+		case len(needs)+len(x.Home) > mostNeeds || strings.Count(needs, ",") > max(0, len(x.Needs)-1):
 			return fmt.Errorf("what run %s needs: %q: at most %d bytes, without commas: %w", x.Run, x.Needs, mostNeeds, protocol.ErrUsage)
 		}
 		seen[key] = true
@@ -77,6 +77,7 @@ func standings(group []*request) []param {
 		longs(len(all), func(i int) (int64, bool) { return all[i].Due, all[i].Due == 0 }),
 		texts(func(x cas.Standing) string { return string(x.Parent) }, true),
 		texts(func(x cas.Standing) string { return strings.Join(x.Needs, ",") }, false),
+		texts(func(x cas.Standing) string { return x.Home }, true),
 	}
 }
 
@@ -86,17 +87,23 @@ const (
 	takeDue = `with clock as materialized (select (extract(epoch from statement_timestamp()) * 1000000)::bigint as now, set_config('synchronous_commit', 'off', true)),
 d as materialized (
 	select run from wf.runs where %s and due <= (extract(epoch from statement_timestamp()) * 1000000)::bigint and needs <@ $1
+		and (home is null or home = any($1) or due <= (extract(epoch from statement_timestamp()) * 1000000)::bigint - $4
+			and not exists (select from wf.workers w where home = any(w.has) and w.id <> all($5::bytea[])))
 	order by due limit $2 for no key update skip locked)
 update wf.runs r set due = clock.now + $3, woken = false from clock where r.run = any(array(select run from d)) returning r.run`
 
 	free   = `worker is null and due is not null`
-	orphan = `worker is not null and (worker = any($4::bytea[]) or not exists (select from wf.workers w where w.id = runs.worker))`
+	orphan = `worker is not null and (worker = any($5::bytea[]) or not exists (select from wf.workers w where w.id = runs.worker))`
 )
 
 var takeFree, takeOrphans = fmt.Sprintf(takeDue, free), fmt.Sprintf(takeDue, orphan)
 
 // handover is how long a run that was given out is given to no other process, before it is claimed.
 const handover = 5 * time.Second
+
+// leavesHome is for how many leases a run is due before it is given to a process of another machine than that of its files, where none
+// of that machine is there: one that is started anew comes first.
+const leavesHome = 2
 
 // mostDue is how many runs are given out at once at most.
 const mostDue = 32
@@ -107,15 +114,16 @@ func (s *Store) Due(ctx context.Context, have []string, limit int) (out []protoc
 	if err := s.worker.join(ctx); err != nil { // who is dead is known to those that listen
 		return nil, err
 	}
-	take := func(sql string, more ...param) error {
-		got, err := s.query(ctx, sql, append([]param{texts(have), long(int64(min(limit, mostDue) - len(out))), long(handover.Microseconds())}, more...)...)
+	dead := byteas(s.worker.deadOnes())
+	take := func(sql string) error {
+		got, err := s.query(ctx, sql, texts(have), long(int64(min(limit, mostDue)-len(out))), long(handover.Microseconds()), long((leavesHome * s.o.Lease).Microseconds()), dead)
 		for _, r := range got {
 			out = append(out, protocol.RunID(r[0]))
 		}
 		return err
 	}
 	if err = take(takeFree); err == nil && len(out) < min(limit, mostDue) && s.orphans.due(s.o.Lease) {
-		err = take(takeOrphans, byteas(s.worker.deadOnes()))
+		err = take(takeOrphans)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("runs that are due: %w", err)

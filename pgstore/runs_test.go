@@ -215,3 +215,71 @@ func TestRunsOfDeadWorkersAreGivenOut(t *testing.T) {
 		t.Error("a run that waits was given out")
 	}
 }
+
+// A run that may leave its machine is given to another one once no process of its own is there, and has not taken it for two leases: neither while
+// one beats, nor at once when that ends, nor before one that was killed is known to be dead.
+func TestARunLeavesItsMachineWhenNoProcessIsThere(t *testing.T) {
+	const lease = 300 * time.Millisecond
+	dsn := fresh(t, running(t))
+	home := must(pgstore.Open(t.Context(), dsn, pgstore.Options{Poll: 20 * time.Millisecond, Lease: lease}))(t)
+	away := must(pgstore.Open(t.Context(), dsn, pgstore.Options{Poll: 20 * time.Millisecond, Lease: lease}))(t)
+	t.Cleanup(func() { away.Close() })
+	if got := must(home.Due(t.Context(), []string{"place:here"}, 10))(t); len(got) > 0 {
+		t.Fatalf("due: %v", got)
+	}
+	x := cas.Standing{Run: "moves", State: protocol.Running, Due: cas.DueNow, Needs: []string{"gpu"}, Home: "place:here"}
+	beginRun(t, away, x)
+	y := x
+	y.Run, y.Needs, y.Home = "stays", []string{"gpu", "place:here"}, ""
+	beginRun(t, away, y)
+	given := func(have ...string) []protocol.RunID { return must(away.Due(t.Context(), have, 10))(t) }
+	for began := time.Now(); time.Since(began) < 3*lease; { // its machine is there, and slow
+		if got := given("place:there", "gpu"); len(got) > 0 {
+			t.Fatalf("given away while its machine is there: %v", got)
+		}
+		if err := away.AwaitDue(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := home.Close(); err != nil {
+		t.Fatal(err)
+	}
+	// As a process that was killed leaves it.
+	if err := server.Exec(t.Context(), dsn, fmt.Sprintf(`insert into wf.workers values ('\x01', 1, now(), 'h', 1, 2, %d, '{place:here}')`, lease.Milliseconds())); err != nil {
+		t.Fatal(err)
+	}
+	killed := time.Now()
+	if got := given("place:there"); len(got) > 0 {
+		t.Errorf("given to one that lacks what it needs: %v", got)
+	}
+	for {
+		got := given("place:there", "gpu")
+		if len(got) > 0 {
+			if len(got) != 1 || got[0] != "moves" {
+				t.Errorf("given away: %v", got)
+			}
+			break
+		}
+		if err := away.AwaitDue(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if over := time.Since(killed); over < lease {
+		t.Errorf("given away after %s, before the process of its machine was known to be dead", over)
+	}
+	// One that is due since just now waits for two leases, although no process of its machine is there.
+	x.Run = "later"
+	beginRun(t, away, x)
+	began := time.Now()
+	for len(given("place:there", "gpu")) == 0 {
+		if err := away.AwaitDue(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if over := time.Since(began); over < 2*lease-50*time.Millisecond { // the clock of the server may be another one
+		t.Errorf("given away after %s, a process that is started anew should come first", over)
+	}
+	if got := must(away.Due(t.Context(), []string{"place:here", "gpu"}, 10))(t); len(got) != 1 || got[0] != "stays" {
+		t.Errorf("at its machine: %v", got)
+	}
+}

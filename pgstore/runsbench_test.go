@@ -130,7 +130,7 @@ func BenchmarkClaims(b *testing.B) {
 func TestALookForDueRunsIsCheap(t *testing.T) {
 	dsn := fresh(t, running(t))
 	waiting(t, dsn, 100_000)
-	plan := must(server.Ask(t.Context(), dsn, `explain (analyze, buffers, timing off) `+strings.NewReplacer("$1", "'{place:here}'::text[]", "$2", "32", "$3", "5000000").Replace(pgstore.TakeFree)))(t)
+	plan := must(server.Ask(t.Context(), dsn, `explain (analyze, buffers, timing off) `+strings.NewReplacer("$1", "'{place:here}'::text[]", "$2", "32", "$3", "5000000", "$4", "60000000", "$5", "'{}'").Replace(pgstore.TakeFree)))(t)
 	text := strings.Join(plan, "\n")
 	t.Log(text)
 	var pages int

@@ -91,6 +91,7 @@ const (
 	EvCancelAsked      EventType = "cancel_asked"
 	EvFilesTracked     EventType = "files_tracked"
 	EvFilesAt          EventType = "files"
+	EvFilesLaid        EventType = "files_laid"
 	EvReused           EventType = "reused"
 	EvNotReused        EventType = "not_reused"
 	EvNotStored        EventType = "not_stored"

@@ -41,6 +41,7 @@ var events = []EventSpec{
 	event[GroupEntered]("an attempt holds a slot of the concurrency group of its role"),
 	event[GroupLeft]("an attempt that waits for something else gave its slot back"),
 	event[FilesAt]("what files the workspace held: before and after an attempt, and after a tool call that may write"),
+	event[FilesLaid]("the run goes on in a copy of its files, on another machine"),
 	event[AttemptFailed]("one try of a visit did not work"),
 	event[StepCompleted]("a visit ended, well or for good"),
 	event[WaitingFor]("a visit waits, for an answer or until a time"),

@@ -43,6 +43,7 @@ func (CancelAsked) EventType() EventType     { return EvCancelAsked }
 func (ClosingSkipped) EventType() EventType  { return EvClosingSkipped }
 func (FilesTracked) EventType() EventType    { return EvFilesTracked }
 func (FilesAt) EventType() EventType         { return EvFilesAt }
+func (FilesLaid) EventType() EventType       { return EvFilesLaid }
 
 // EventType names the type that a CompactionDraft is stored as.
 func (CompactionDraft) EventType() EventType { return EvCompacted }

@@ -48,6 +48,21 @@ type FilesAt struct {
 	OverlapsCount int `cbor:"overlaps_count,omitempty" json:"overlaps_count,omitempty"`
 }
 
+// FilesLaid has a run work in a copy of its files from here on, on another machine than before, which has them still.
+type FilesLaid struct {
+	Workspace string `cbor:"workspace" json:"workspace"`           // absolute
+	Machine   string `cbor:"machine" json:"machine"`               // that it is on, as in RunStarted
+	Tree      string `cbor:"tree,omitempty" json:"tree,omitempty"` // what was laid out; "" of a sub-workflow, whose parent has the copy
+	By        string `cbor:"by" json:"by"`
+	// LeftOut are the files of which the tree has no content, each with the reason, of more than FilesLeftOut the first.
+	LeftOut []string `cbor:"left_out,omitempty" json:"left_out,omitempty"`
+	// LeftOutCount is how many there are, where LeftOut does not name all.
+	LeftOutCount int `cbor:"left_out_count,omitempty" json:"left_out_count,omitempty"`
+}
+
+// FilesLeftOut is how many files FilesLaid names.
+const FilesLeftOut = 100
+
 // When a tree was taken.
 const (
 	FilesBefore = "before" // the attempt
@@ -133,8 +148,14 @@ const RestoreConflicts = 1000
 // RestoreHeads is how the names of the heads of restorings begin.
 const RestoreHeads = "restore/"
 
-// RestoreHead is the name of the head of the restorings of files in a workspace.
-func RestoreHead(workspace string) string { return RestoreHeads + hashed(workspace) }
+// RestoreHead is the name of the head of the restorings of files in a workspace, which is on a machine; "" is the one that the
+// store is on.
+func RestoreHead(machine, workspace string) string {
+	if machine != "" {
+		workspace = machine + ":" + workspace
+	}
+	return RestoreHeads + hashed(workspace)
+}
 
 // hashed is a text that the name of a head can hold.
 func hashed(text string) string {

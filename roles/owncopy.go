@@ -23,7 +23,8 @@ import (
 //	ROOT/RUN/KEY/ready   written last: the copy is whole, and what is in it is what the visit made of it
 //	ROOT/RUN/KEY.lock    held while a process works in it; its time is when it was last used
 //
-// With the key ForkName it is that of a fork, in which all of its visits work, and other runs may: they share the lock.
+// With a key of ForkKey it is that of a fork, or of a run that has moved to this machine, in which all of its visits work, and other runs
+// may: they share the lock.
 // Whatever a process that was killed left without the mark is made anew. The directory lies outside of every workspace and
 // repository, where commands of other visits may neither read nor write.
 type OwnCopy struct {
@@ -38,18 +39,28 @@ const (
 	ownOwn   = "own"
 )
 
-// ForkName is the key of the files that a fork has for itself. They are no visit's, and stay when the run is over.
-const ForkName = "fork"
+// forkName begins the keys of files that a run has for itself. They are no visit's, and stay when the run is over.
+const forkName = "fork"
 
-// ForkedFiles is where a fork has them.
-func ForkedFiles(root string, run protocol.RunID) string {
-	return filepath.Join(root, string(run), ForkName, ownFiles)
+// ForkKey is the key of the files that a run has for itself from an event on; 0 is a fork, from its beginning.
+func ForkKey(from protocol.Seq) string {
+	if from == 0 {
+		return forkName
+	}
+	return fmt.Sprintf("%s@%d", forkName, from)
 }
 
-// IsForkedFiles reports whether a directory is that of a fork.
+func isForkKey(key string) bool { return key == forkName || strings.HasPrefix(key, forkName+"@") }
+
+// ForkedFiles is where a run has them.
+func ForkedFiles(root string, run protocol.RunID, key string) string {
+	return filepath.Join(root, string(run), key, ownFiles)
+}
+
+// IsForkedFiles reports whether a directory is of files that a run has for itself.
 func IsForkedFiles(root, dir string) bool {
-	run := filepath.Base(filepath.Dir(filepath.Dir(dir)))
-	return dir == ForkedFiles(root, protocol.RunID(run))
+	key := filepath.Dir(dir)
+	return isForkKey(filepath.Base(key)) && dir == ForkedFiles(root, protocol.RunID(filepath.Base(filepath.Dir(key))), filepath.Base(key))
 }
 
 // ShareOwnCopy keeps the copy in a directory from being removed until leave is called, together with others that share it.
@@ -164,11 +175,18 @@ func DropOwnCopy(root string, run protocol.RunID, key string) error {
 	return nil
 }
 
-// DropOwnCopies removes those of all visits of a run that no process works in; the files of a fork are none.
+// DropOwnCopies removes those of all visits of a run that no process works in; files that the run has for itself are none.
 func DropOwnCopies(root string, run protocol.RunID) error {
+	return dropCopies(root, run, func(key string) bool { return !isForkKey(key) })
+}
+
+// DropForkedFiles removes the files that a run has for itself, unless a process works in them.
+func DropForkedFiles(root string, run protocol.RunID) error { return dropCopies(root, run, isForkKey) }
+
+func dropCopies(root string, run protocol.RunID, which func(key string) bool) error {
 	locks, err := filepath.Glob(filepath.Join(root, string(run), "*.lock"))
 	for _, lock := range locks {
-		if key := strings.TrimSuffix(filepath.Base(lock), ".lock"); key != ForkName {
+		if key := strings.TrimSuffix(filepath.Base(lock), ".lock"); which(key) {
 			err = errors.Join(err, DropOwnCopy(root, run, key))
 		}
 	}

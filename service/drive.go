@@ -267,7 +267,7 @@ func (l *Local) Compact(ctx context.Context, run protocol.RunID) error {
 
 // Resume goes on with a run, and returns when that is recorded, or when nothing can move.
 func (l *Local) Resume(ctx context.Context, run protocol.RunID, r api.Resume) error {
-	o := engine.DriveOptions{By: caller(ctx)}
+	o := engine.DriveOptions{By: caller(ctx), Move: r.Here}
 	var err error
 	if o.Limits, err = limitsOf(ctx, r.Limits); err != nil {
 		return err
@@ -282,7 +282,7 @@ func (l *Local) Resume(ctx context.Context, run protocol.RunID, r api.Resume) er
 	if err := l.Engine.Own(ctx, run); err != nil {
 		return err
 	}
-	if err := l.Engine.MayDrive(run, st, o.Limits); err != nil {
+	if err := l.Engine.MayDrive(run, st, o); err != nil {
 		return err
 	}
 	return l.Keeper.Resume(ctx, run, st.Status(), o)

@@ -129,7 +129,7 @@ func (a *app) chatRun(ctx context.Context, d *daemon.Daemon, arg string, f chatF
 		run = now.Run
 		st, err := d.Service.Engine.State(ctx, run)
 		if err == nil {
-			err = d.Service.Engine.MayDrive(run, st, nil)
+			err = d.Service.Engine.MayDrive(run, st, engine.DriveOptions{})
 		}
 		if err != nil {
 			return "", "", err

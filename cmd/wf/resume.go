@@ -19,6 +19,7 @@ import (
 func newResume(a *app) *cobra.Command {
 	var limits []string
 	var record string
+	var here bool
 	cmd := &cobra.Command{
 		Use:   "resume [RUN]",
 		Short: "Go on with a run that was suspended, cut off or answered",
@@ -27,7 +28,10 @@ limit. What is recorded already is not done again. Without RUN it is the latest.
 		Example: `  wf resume -1
 
   # after a limit was reached
-  wf resume 7K3Q --limit steps=60 --limit cost_usd=3`,
+  wf resume 7K3Q --limit steps=60 --limit cost_usd=3
+
+  # its files are on another machine: in a copy of what was recorded of them last
+  wf resume 7K3Q --here`,
 		Args: takes(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			for _, name := range []string{"steps", "tokens", "cost-usd", "duration"} {
@@ -47,12 +51,13 @@ limit. What is recorded already is not done again. Without RUN it is the latest.
 				return err
 			}
 			ctx := cmd.Context()
-			return errors.Join(a.at(ctx, func(p *target) error { return a.resume(ctx, p, args, api.Resume{Limits: raised}) }), stop())
+			return errors.Join(a.at(ctx, func(p *target) error { return a.resume(ctx, p, args, api.Resume{Limits: raised, Here: here}) }), stop())
 		},
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&record, "record", "", "append every model call to a file, which tape/FILE answers from")
 	flags.StringArrayVar(&limits, "limit", nil, "a new limit: steps=60, tokens=500000, cost_usd=3 or duration=30m")
+	flags.BoolVar(&here, "here", false, "go on in a copy of files that are on another machine; that machine keeps what it has")
 	a.trustFlag(flags)
 	a.everyFlag(flags)
 	flags.Int64("steps", 0, "short for --limit steps=")

@@ -51,7 +51,7 @@ var moves = map[protocol.EventType]bool{protocol.EvRunStarted: true, protocol.Ev
 	protocol.EvQueued: true, protocol.EvAdmitted: true, protocol.EvGroupWaiting: true, protocol.EvGroupEntered: true,
 	protocol.EvCompacted: true, protocol.EvCompactionAsked: true, protocol.EvCancelled: true, protocol.EvLimitChanged: true, protocol.EvForked: true, protocol.EvDone: true,
 	protocol.EvClosing: true, protocol.EvClosingSkipped: true, protocol.EvCancelAsked: true, protocol.EvFilesTracked: true,
-	protocol.EvOwnCopy: true, protocol.EvReused: true, protocol.EvNotReused: true}
+	protocol.EvFilesLaid: true, protocol.EvOwnCopy: true, protocol.EvReused: true, protocol.EvNotReused: true}
 
 func (s *State) decode(e protocol.Event) (protocol.Data, error) {
 	if !moves[e.Type] {
@@ -148,6 +148,10 @@ func (s *State) move(step string, seq protocol.Seq, ts int64, typ protocol.Event
 	case protocol.FilesTracked:
 		s.leads(seq)
 		s.Tracked = &d
+	case protocol.FilesLaid:
+		s.leads(seq)
+		s.Info.Place = s.Info.StartedIn()
+		s.Info.Workspace, s.Info.Machine = d.Workspace, d.Machine
 	case protocol.GroupWaiting:
 		if _, _, err := s.visitNamed(step); err != nil {
 			return err

@@ -69,6 +69,12 @@ func Event(d protocol.Data) string {
 			return "" // wf files and wf diff --files tell what is in it
 		}
 		return "the files of the workspace are not recorded here: " + OneLine(d.Why, 200)
+	case protocol.FilesLaid:
+		text := "goes on in " + OneLine(d.Workspace, 200) + " on machine " + OneLine(d.Machine, 40)
+		if n := max(len(d.LeftOut), d.LeftOutCount); n > 0 {
+			text += fmt.Sprintf(", without %d of its files: %s", n, OneLine(d.LeftOut[0], 160))
+		}
+		return text
 	case protocol.AttemptFailed:
 		text := fmt.Sprintf("attempt %d failed: %s", d.Attempt, OneLine(d.Error.Error(), 160))
 		if d.RetryAt > 0 {

@@ -42,6 +42,7 @@ func (p *Printer) ShowRun(v *api.Run) error {
 		row("reuse", Reused(v))
 	}
 	row("workspace", v.Info.Workspace)
+	row("on machine", v.Info.Machine)
 	if parent := v.Info.Parent; parent != nil {
 		row("parent", string(parent.Run)+":"+parent.Step)
 	}

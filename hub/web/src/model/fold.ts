@@ -282,7 +282,7 @@ const num = (v: unknown): number => (typeof v === "number" ? v : 0);
 const millis = (us: unknown): number => num(us) / 1000;
 
 // Most events are these, and none of them changes where the run stands.
-const quiet = new Set(["held", "released", "prompt", "correction", "thinking", "text", "tool_call", "tool_result", "usage", "sandbox", "message", "files", "files_tracked"]);
+const quiet = new Set(["held", "released", "prompt", "correction", "thinking", "text", "tool_call", "tool_result", "usage", "sandbox", "message", "files", "files_tracked", "files_laid"]);
 
 // What each type of event does. An event of a step that is not known changes nothing.
 const folds: Record<string, (r: State, e: Entry, s: Step | undefined) => void> = {

@@ -697,6 +697,7 @@ export interface Remembered {
 /** Resume says how a run is gone on with. */
 export interface ResumeRequest {
   limits?: Record<string, number | string>; // Limits by name, raised to: steps, tokens, cost_usd in dollars, duration as in 30m.
+  here?: boolean; // Here has a run whose files are on another machine go on in a copy of them on the machine of the process that is asked.
 }
 
 /** RetryNotifications says what is attempted again: one of the two is given. */
@@ -753,7 +754,7 @@ export interface Run {
   status: Status;
   driven?: boolean; // Whether a process drives the run; left out unless it is running or queued, and where that is not known.
   idle?: Idle; // Where driven is false.
-  lacks?: Array<string>; // Lacks is, where driven is false, what a worker must have that goes on with it and this process does not: what roles need, and place:MACHINE where its files are on another machine.
+  lacks?: Array<string>; // Lacks is, where driven is false, what is missing so that a process can go on with it, of this one and all workers of the store: what roles need, and place:MACHINE where its files are on another machine. Of several workers that lack something it is what lacks least.
   foreign?: boolean; // It came from elsewhere (an archive, a clone, a copy of the store that was put back): it is not driven or answered before wf store adopt on that machine.
   closing?: Status; // What the run ends as, while its always roles run.
   reason: string;
@@ -806,6 +807,7 @@ export interface RunInfo {
   target_user: string;
   request_id: string;
   workspace: string;
+  machine?: string; // That workspace is on, where that is another one than that of the process which is asked.
   file: string;
   parent: ParentRun | null;
   forked_from: CID | null; // The newest event that both runs share.
@@ -822,7 +824,7 @@ export interface RunRow {
   status: Status;
   driven?: boolean; // Whether a process drives the run; left out unless it is running or queued, and where that is not known.
   idle?: Idle; // Where driven is false.
-  lacks?: Array<string>; // Lacks is, where driven is false, what a worker must have that goes on with it and this process does not: what roles need, and place:MACHINE where its files are on another machine.
+  lacks?: Array<string>; // Lacks is, where driven is false, what is missing so that a process can go on with it, of this one and all workers of the store: what roles need, and place:MACHINE where its files are on another machine. Of several workers that lack something it is what lacks least.
   foreign?: boolean; // It came from elsewhere, and is not driven before wf store adopt on that machine.
   closing?: Status; // What the run ends as, while its always roles run.
   reason?: string;

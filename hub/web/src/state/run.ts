@@ -15,7 +15,7 @@ import type {Idle, Run as RunView, StepView} from "../model/service.ts";
 // Events that change what GET /v1/runs/{id} tells beyond the fold.
 const telling = new Set([
   "run_started", "step_completed", "step_started", "waiting", "answered", "escalated", "attempt_failed", "suspended", "resumed", "limit_changed",
-  "closing", "closing_skipped", "cancelled", "done", "forked", "compacted", "usage",
+  "closing", "closing_skipped", "cancelled", "done", "forked", "compacted", "usage", "files_laid",
 ]);
 
 const stepsBefore = 200; // of the run as it was, that are read at once
