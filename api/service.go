@@ -103,4 +103,12 @@ type Archive interface {
 	// cut off or damaged leaves nothing behind, and an archive that is there already changes nothing. Imported
 	// runs came from elsewhere: they do not go on before they were adopted. Over HTTP it needs scope admin.
 	Import(ctx context.Context, archive io.Reader, o ImportOptions) (*Imported, error)
+	// Contents tells what an archive holds: begin is called with the record of its runs, then each with the CIDs of its blocks in order, some
+	// at a time.
+	Contents(ctx context.Context, run protocol.RunID, o ExportOptions, begin func(protocol.Archive) error, each func([]protocol.Link) error) error
+	// Parts writes some blocks of a run as a CARv1 archive of their own, which says nothing of what they belong to; BlocksMost at most. Where it fails
+	// once something was written, some are missing.
+	Parts(ctx context.Context, run protocol.RunID, blocks []protocol.Link, w io.Writer) error
+	// Lacking are those of some blocks, BlocksMost at most, that the store does not have. Over HTTP it needs scope admin, as Import does.
+	Lacking(ctx context.Context, blocks []protocol.Link) ([]protocol.Link, error)
 }

@@ -1,6 +1,7 @@
 package cas
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -35,39 +36,84 @@ const exportBuffer = 1 << 20
 // ErrUnknownRun; a missing or damaged block one wrapping ErrCorrupt that names it, and what was
 // written until then is no archive of the run.
 func Export(ctx context.Context, w io.Writer, from Keeper, o ExportOptions, run protocol.RunID, children ...protocol.RunID) (Stats, error) {
-	x := &export{w: w, record: protocol.Archive{Kind: protocol.KindArchive, V: protocol.RecordVersion}, at: map[blockName]int{}}
+	st := Stats{}
+	err := exporting(ctx, from, o, run, children, func(x *export) (err error) {
+		st, err = x.write(ctx, w)
+		return err
+	})
+	return st, err
+}
+
+// contentsAtOnce is how many blocks Contents names at once.
+const contentsAtOnce = 1000
+
+// Contents tells what an archive holds that Export writes: begin is called with the record that is its last root, and then each with all of its other
+// blocks in order, some at a time. The store is not held meanwhile.
+func Contents(ctx context.Context, from Keeper, o ExportOptions, run protocol.RunID, children []protocol.RunID, begin func(protocol.Archive) error, each func([]protocol.Link) error) error {
+	var refused error // by the caller: no fault of the store
+	err := exporting(ctx, from, o, run, children, func(x *export) error {
+		tell := func(f func() error) error {
+			x.pause()
+			refused = f()
+			return refused
+		}
+		if err := tell(func() error { return begin(x.record) }); err != nil {
+			return err
+		}
+		var some []protocol.Link
+		flush := func() error {
+			names := some
+			some = nil
+			return tell(func() error { return each(names) })
+		}
+		err := x.walk(ctx, func(n blockName, _ []byte) error {
+			if some = append(some, n.link()); len(some) < contentsAtOnce {
+				return nil
+			}
+			return flush()
+		})
+		if err == nil && len(some) > 0 {
+			err = flush()
+		}
+		return err
+	})
+	return cmp.Or(refused, err)
+}
+
+// exporting opens what is to be exported.
+func exporting(ctx context.Context, from Keeper, o ExportOptions, run protocol.RunID, children []protocol.RunID, f func(*export) error) error {
+	x := &export{record: protocol.Archive{Kind: protocol.KindArchive, V: protocol.RecordVersion}, at: map[blockName]int{}}
 	noted, _ := from.(Evidence)
 	for _, id := range append([]protocol.RunID{run}, children...) {
 		head, seq, err := from.Tip(ctx, id)
 		if err != nil {
-			return Stats{}, fmt.Errorf("export run %s: %w", id, err)
+			return fmt.Errorf("export run %s: %w", id, err)
 		}
 		var kept Head
 		if o.Files {
 			if kept, err = from.Head(ctx, protocol.FilesHead(id)); err != nil {
-				return Stats{}, fmt.Errorf("export the files of run %s: %w", id, err)
+				return fmt.Errorf("export the files of run %s: %w", id, err)
 			}
 		}
 		x.record.Runs = append(x.record.Runs, protocol.ArchivedRun{Run: id, Head: head, Seq: seq, Files: kept.Link})
 		if noted != nil {
 			m, err := noted.Moves(ctx, Head{Name: protocol.RunHead(id)})
 			if err != nil {
-				return Stats{}, fmt.Errorf("export run %s: %w", id, err)
+				return fmt.Errorf("export run %s: %w", id, err)
 			}
 			x.note(m, seq)
 		}
 	}
 	evidence, pause, done, err := bulkReader(ctx, from)
 	if err != nil {
-		return Stats{}, fmt.Errorf("export run %s: %w", run, err)
+		return fmt.Errorf("export run %s: %w", run, err)
 	}
 	defer done()
 	x.from, x.pause = readingAhead(evidence), pause
-	st, err := x.write(ctx)
-	if err != nil {
-		return Stats{}, fmt.Errorf("export run %s: %w", run, err)
+	if err := f(x); err != nil {
+		return fmt.Errorf("export run %s: %w", run, err)
 	}
-	return st, nil
+	return nil
 }
 
 // bulkReader gives what many blocks of a store are read by. pause lets others have the store until the next block.
@@ -101,7 +147,6 @@ func (s *Store) evidence(ctx context.Context) (*storeEvidence, error) {
 
 // export is one that is being written.
 type export struct {
-	w      io.Writer
 	record protocol.Archive
 	from   *ahead
 	pause  func()
@@ -136,46 +181,45 @@ func (x *export) foresee(ctx context.Context, n blockName, todo []blockName, don
 	return x.from.want(ctx, links)
 }
 
-func (x *export) write(ctx context.Context) (Stats, error) {
-	names, err := Encode(x.record)
-	if err != nil {
+func (x *export) write(ctx context.Context, w io.Writer) (Stats, error) {
+	to := &archiveWriter{w: w, pause: x.pause}
+	if err := to.begin(x.record); err != nil {
 		return Stats{}, err
 	}
-	var roots []protocol.Link
-	var todo []blockName
+	if err := x.walk(ctx, func(n blockName, data []byte) error { return to.add(n.link(), data) }); err != nil {
+		return Stats{}, err
+	}
+	return to.end()
+}
+
+// starts are the blocks from which all others are reached: heads first, then what keeps files.
+func (x *export) starts() (out []blockName, err error) {
+	var links []protocol.Link
 	for _, r := range x.record.Runs {
-		n, ok := nameOf(r.Head)
-		if !ok {
-			return Stats{}, fmt.Errorf("head %s is no block of this store: %w", r.Head, protocol.ErrCorrupt)
-		}
-		roots, todo = append(roots, r.Head), append(todo, n)
+		links = append(links, r.Head)
 	}
 	for _, r := range x.record.Runs {
-		if !r.Files.Defined() {
-			continue
+		if r.Files.Defined() {
+			links = append(links, r.Files)
 		}
-		n, ok := nameOf(r.Files)
+	}
+	for _, l := range links {
+		n, ok := nameOf(l)
 		if !ok {
-			return Stats{}, fmt.Errorf("head %s is no block of this store: %w", r.Files, protocol.ErrCorrupt)
+			return nil, fmt.Errorf("head %s is no block of this store: %w", l, protocol.ErrCorrupt)
 		}
-		todo = append(todo, n)
+		out = append(out, n)
+	}
+	return out, nil
+}
+
+// walk calls f with each block that the runs lead to, once, depth first.
+func (x *export) walk(ctx context.Context, f func(n blockName, data []byte) error) error {
+	todo, err := x.starts()
+	if err != nil {
+		return err
 	}
 	slices.Reverse(todo)
-	roots = append(roots, names.Link)
-	pending, err := beginCAR(roots)
-	if err != nil {
-		return Stats{}, err
-	}
-	st := Stats{Root: roots[0], Runs: len(x.record.Runs), Blocks: 1}
-	flush := func() error {
-		x.pause() // w may be slow: a terminal, a socket
-		st.Bytes += int64(len(pending))
-		if _, err := x.w.Write(pending); err != nil {
-			return fmt.Errorf("write archive: %w", err)
-		}
-		pending = pending[:0]
-		return nil
-	}
 	for done := map[blockName]bool{}; len(todo) > 0; {
 		n := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
@@ -189,21 +233,15 @@ func (x *export) write(ctx context.Context) (Stats, error) {
 			data, err = x.from.Block(ctx, n.link())
 		}
 		if err != nil {
-			return Stats{}, fmt.Errorf("block %s: %w", n, lost(err))
+			return fmt.Errorf("block %s: %w", n, lost(err))
 		}
-		pending = appendSection(pending, n.link().Bytes(), data)
-		st.Blocks++
+		if err := f(n, data); err != nil {
+			return err
+		}
 		links := examine(n.codec, data).links
 		for i := len(links) - 1; i >= 0; i-- {
 			todo = append(todo, links[i].to)
 		}
-		if len(pending) >= exportBuffer {
-			if err := flush(); err != nil {
-				return Stats{}, err
-			}
-		}
 	}
-	pending = appendSection(pending, names.Link.Bytes(), names.Data)
-	err = flush()
-	return st, err
+	return nil
 }

@@ -104,6 +104,11 @@ func Import(ctx context.Context, r io.Reader, into Keeper, o ImportOptions) (in 
 
 // importHeads verifies what the roots lead to, and returns the batch that makes heads of the events.
 func importHeads(ctx context.Context, v *Verifier, into Keeper, in *Imported, o ImportOptions) (batch Batch, err error) {
+	for _, l := range in.Roots { // an archive may leave out what the store has, and so a head as well
+		if n, ok := nameOf(l); ok {
+			_, _ = v.g.get(ctx, n) // what is nowhere is told of where it is missed
+		}
+	}
 	heads, recorded := v.rootHeads(in.Roots, o.Run)
 	for _, h := range heads {
 		if run, ok := strings.CutPrefix(h.Name, protocol.FilesHead("")); ok && h.Seq == 0 {
@@ -111,6 +116,9 @@ func importHeads(ctx context.Context, v *Verifier, into Keeper, in *Imported, o 
 				return batch, fmt.Errorf("the files of run %s: %w", run, err)
 			}
 			continue
+		}
+		if h.Seq == 0 && recorded && strings.HasPrefix(h.Name, protocol.RunHead("")) {
+			return batch, protocol.ErrVerify.With("export the run again", "run %s: its head %s is no event of the archive, and none of the store", protocol.RunOf(h.Name), h.Link)
 		}
 		if h.Seq == 0 {
 			continue

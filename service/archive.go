@@ -20,6 +20,28 @@ func (l *Local) Export(ctx context.Context, run protocol.RunID, o api.ExportOpti
 	return err
 }
 
+// Contents tells what Export writes.
+func (l *Local) Contents(ctx context.Context, run protocol.RunID, o api.ExportOptions, begin func(protocol.Archive) error, each func([]protocol.Link) error) error {
+	children, err := l.Engine.Descendants(ctx, run)
+	if err != nil {
+		return err
+	}
+	return cas.Contents(ctx, l.Store, cas.ExportOptions(o), run, children, begin, each)
+}
+
+// Parts writes some blocks of a run as an archive of their own.
+func (l *Local) Parts(ctx context.Context, run protocol.RunID, blocks []protocol.Link, w io.Writer) error {
+	if _, _, err := l.Store.Tip(ctx, run); err != nil {
+		return err
+	}
+	return cas.WriteParts(ctx, w, l.Store, blocks)
+}
+
+// Lacking are those of some blocks that the store does not have.
+func (l *Local) Lacking(ctx context.Context, blocks []protocol.Link) ([]protocol.Link, error) {
+	return l.Store.Lacks(ctx, blocks)
+}
+
 // Import reads an archive into the store. A run that is there and goes on to the head of the archive must not be
 // driven meanwhile, and came from elsewhere from then on.
 func (l *Local) Import(ctx context.Context, archive io.Reader, o api.ImportOptions) (*api.Imported, error) {

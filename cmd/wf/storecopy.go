@@ -3,10 +3,14 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"wf/api"
 	"wf/cas"
 	"wf/protocol"
 	"wf/service"
@@ -32,41 +36,106 @@ directory for wf store adopt, in a database for wf resume or an answer. A direct
 }
 
 func newPush(a *app) *cobra.Command {
-	return &cobra.Command{
+	cmd := &cobra.Command{
 		Use:   "push RUN STORE",
-		Short: "Copy a run into another store",
-		Long: `Copy a run into another store, a directory or a database, under its id: with what it was forked from, the runs of
-its sub-workflows, the files that it recorded and the memories of its roles. What is there already is not sent again.
-It waits there: in a directory for wf store adopt, in a database for wf resume or an answer.`,
+		Short: "Copy a run into another store, here or at a server",
+		Long: `Copy a run into another store, under its id: with the runs of its sub-workflows and the files that it recorded. What is there
+already is not sent again, and the whole run is proved there before its head moves. STORE is a directory, a database, or the
+address of a wf serve, or of a wf hub with --worker, whose token has scope admin (--hub-token-file). A directory or database gets what the run was forked from and the
+memories of its roles as well. The run waits there: for wf store adopt, in a database for wf resume or an answer.`,
 		Example: `  wf push -1 postgres://wf@localhost/wf
-  wf push 7K3Q /mnt/share/wf`,
+  wf push 7K3Q /mnt/share/wf
+  wf push 7K3Q https://wf.example.org --hub-token-file admin.token`,
 		Args: takes(2, 2, "a run and a store"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx := cmd.Context()
+			if isServer(args[1]) {
+				return a.WithStore(ctx, func(s store.Store) error {
+					here := a.atStore(s)
+					return a.atServer(args[1], func(there *target) error { return a.bring(ctx, here, there, args[0]) })
+				})
+			}
 			from, _, err := a.StoreName()
 			if err != nil {
 				return err
 			}
-			return a.copyRuns(cmd.Context(), from, args[1], args[0])
+			return a.copyRuns(ctx, from, args[1], args[0])
 		},
 	}
+	cmd.Flags().StringVar(&a.worker, "worker", "", "id of the worker of a hub that takes it (default: the only one)")
+	return cmd
 }
 
 func newPull(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "pull RUN STORE",
-		Short: "Copy a run from another store",
-		Long:  `Copy a run from another store, a directory or a database, into this one: wf push in the other direction.`,
+		Short: "Copy a run from another store, here or at a server",
+		Long: `Copy a run from another store, a directory, a database or a server, into this one: wf push in the other direction. Of a server
+the token needs scope read.`,
 		Example: `  wf pull 7K3Q postgres://wf@localhost/wf
-  wf pull -1 /mnt/share/wf`,
+  wf pull -1 /mnt/share/wf
+  wf pull 7K3Q https://wf.example.org --hub-token-file read.token`,
 		Args: takes(2, 2, "a run and a store"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx := cmd.Context()
+			if isServer(args[1]) {
+				return a.WithNewStore(ctx, func(s store.Store) error {
+					here := a.atStore(s)
+					return a.atServer(args[1], func(there *target) error { return a.bring(ctx, there, here, args[0]) })
+				})
+			}
 			to, _, err := a.StoreName()
 			if err != nil {
 				return err
 			}
-			return a.copyRuns(cmd.Context(), args[1], to, args[0])
+			return a.copyRuns(ctx, args[1], to, args[0])
 		},
 	}
+}
+
+// isServer reports whether a store is named by the address of a server, in a form of --hub.
+func isServer(name string) bool {
+	return strings.HasPrefix(name, "http://") || strings.HasPrefix(name, "https://") || strings.HasPrefix(name, "unix:")
+}
+
+// bring brings a run from one target to another.
+func (a *app) bring(ctx context.Context, from, to *target, arg string) error {
+	run, err := from.run(ctx, arg)
+	if err != nil {
+		return err
+	}
+	told := time.Now()
+	got, sent, err := service.Bring(ctx, from, to, run, api.ImportOptions{Worker: a.worker}, func(b service.Brought) {
+		if time.Since(told) >= copyEvery {
+			told = time.Now()
+			a.Progress("%d blocks, %d of them sent", b.Blocks, b.Sent)
+		}
+	})
+	if err != nil {
+		return fmt.Errorf("copy run %s to %s: %w", run, to.name, err)
+	}
+	out := broughtJSON{Schema: "wf.brought/v1", From: from.name, To: to.name, Run: run, Forwarded: list(got.Forwarded), Same: list(got.Held), Children: list(got.Children), Blocks: sent.Blocks, Sent: sent.Sent}
+	what := "was not there before"
+	switch {
+	case slices.Contains(got.Held, run):
+		what = "is there as it is here, or further"
+	case slices.Contains(got.Forwarded, run):
+		what = "went on there"
+	}
+	return a.Say(out, "run %s in %s: it %s; %d of %d blocks were sent\n", run, to.name, what, sent.Sent, sent.Blocks)
+}
+
+// broughtJSON is what a copy from or to a server says to programs.
+type broughtJSON struct {
+	Schema    string           `json:"schema"`
+	From      string           `json:"from"`
+	To        string           `json:"to"`
+	Run       protocol.RunID   `json:"run"`
+	Forwarded []protocol.RunID `json:"forwarded"` // that were there, and went on
+	Same      []protocol.RunID `json:"same"`      // that were there already
+	Children  []protocol.RunID `json:"children"`  // of sub-workflows
+	Blocks    int              `json:"blocks"`
+	Sent      int              `json:"sent"` // of the blocks, since they were not there
 }
 
 // copyRuns copies from one store to another: a run that arg names at the source, all where it is "".

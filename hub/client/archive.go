@@ -1,8 +1,11 @@
 package client
 
 import (
+	"bufio"
+	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"io/fs"
@@ -16,6 +19,24 @@ func (a *API) download(ctx context.Context, path string, w io.Writer) error {
 	if err != nil {
 		return err
 	}
+	return a.copied(req, w)
+}
+
+// ask copies what POST path answers to a question, of any length, to w.
+func (a *API) ask(ctx context.Context, path string, in any, w io.Writer) error {
+	body, err := json.Marshal(in)
+	if err != nil {
+		return err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, a.base+path, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	return a.copied(req, w)
+}
+
+func (a *API) copied(req *http.Request, w io.Writer) error {
 	answer, err := a.send(req)
 	if err != nil {
 		return err
@@ -25,12 +46,38 @@ func (a *API) download(ctx context.Context, path string, w io.Writer) error {
 	switch _, err := io.Copy(&to, answer.Body); {
 	case to.err != nil:
 		return to.err
-	case ctx.Err() != nil:
-		return ctx.Err()
+	case req.Context().Err() != nil:
+		return req.Context().Err()
 	case err != nil:
-		return fmt.Errorf("GET %s: the answer broke off: %w: %w", path, ErrUnreachable, err)
+		return fmt.Errorf("%s %s: the answer broke off: %w: %w", req.Method, req.URL.Path, ErrUnreachable, err)
 	}
 	return nil
+}
+
+// maxLine is how long a line of an answer is at most.
+const maxLine = 1 << 20
+
+// lines calls f with each line of what GET path answers.
+func (a *API) lines(ctx context.Context, path string, f func([]byte) error) error {
+	r, w := io.Pipe()
+	done := make(chan error, 1)
+	go func() {
+		err := a.download(ctx, path, w)
+		w.CloseWithError(err)
+		done <- err
+	}()
+	in := bufio.NewScanner(r)
+	in.Buffer(nil, maxLine)
+	var failed error
+	for failed == nil && in.Scan() {
+		failed = f(in.Bytes())
+	}
+	failed = cmp.Or(failed, in.Err())
+	r.CloseWithError(cmp.Or(failed, io.ErrClosedPipe))
+	if err := <-done; failed == nil {
+		return err
+	}
+	return failed
 }
 
 // errWriter keeps the error of its Writer apart from those of what is copied to it.

@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -322,6 +323,58 @@ func (s Service) Import(ctx context.Context, archive io.Reader, o api.ImportOpti
 		return nil, err
 	}
 	return out, sound(out.Runs != nil && out.Roots != nil, path)
+}
+
+// Contents tells what Export writes.
+func (s Service) Contents(ctx context.Context, run protocol.RunID, o api.ExportOptions, begin func(protocol.Archive) error, each func([]protocol.Link) error) error {
+	path := withQuery(runPath(run, "archive", "contents"), given("files", yes(o.Files)))
+	first := true
+	return s.API.lines(ctx, path, func(line []byte) error {
+		if first {
+			first = false
+			c, err := parsed[api.ArchiveContents](path, line)
+			if err != nil {
+				return err
+			}
+			record, err := c.Record()
+			if err != nil {
+				return fmt.Errorf("GET %s: %w", path, err)
+			}
+			return begin(record)
+		}
+		names, err := parsed[[]api.CID](path, line)
+		if err != nil {
+			return err
+		}
+		some, err := api.LinksOf(names)
+		if err != nil {
+			return fmt.Errorf("GET %s: %w", path, err)
+		}
+		return each(some)
+	})
+}
+
+// parsed is a line of an answer.
+func parsed[T any](path string, line []byte) (out T, err error) {
+	if err = json.Unmarshal(line, &out); err != nil {
+		err = fmt.Errorf("GET %s: a line of the answer is no JSON: %w", path, err)
+	}
+	return out, err
+}
+
+// Parts writes some blocks of a run as an archive of their own.
+func (s Service) Parts(ctx context.Context, run protocol.RunID, blocks []protocol.Link, w io.Writer) error {
+	return s.API.ask(ctx, runPath(run, "archive", "parts"), api.BlockNames{Blocks: api.NamesOf(blocks)}, w)
+}
+
+// Lacking are those of some blocks that the server's store does not have.
+func (s Service) Lacking(ctx context.Context, blocks []protocol.Link) ([]protocol.Link, error) {
+	var out api.LackedBlocks
+	path := withQuery("/v1/archives/lacking", given("agent", s.Worker))
+	if err := s.API.post(ctx, path, api.BlockNames{Blocks: api.NamesOf(blocks)}, &out); err != nil {
+		return nil, err
+	}
+	return api.LinksOf(out.Blocks)
 }
 
 // Export writes a run as an archive. It is the caller's to prove by hash.

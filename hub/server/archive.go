@@ -2,6 +2,7 @@ package server
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"io"
 	"mime"
@@ -26,6 +27,53 @@ func (s *Server) archive(c *call) (any, error) {
 	return nil, send(c, mediaCAR, func(to io.Writer) error {
 		return s.Service.Export(c.Context(), c.run, api.ExportOptions{Files: files}, to)
 	})
+}
+
+// contents tells what an archive holds: a line with the record of its runs, then lines with the CIDs of its blocks.
+func (s *Server) contents(c *call) (any, error) {
+	files, err := c.yes("files")
+	if err != nil {
+		return nil, err
+	}
+	return nil, send(c, mediaLines, func(to io.Writer) error {
+		lines := json.NewEncoder(to)
+		return s.Service.Contents(c.Context(), c.run, api.ExportOptions{Files: files},
+			func(a protocol.Archive) error {
+				return lines.Encode(api.ContentsOf(a))
+			},
+			func(some []protocol.Link) error { return lines.Encode(api.NamesOf(some)) })
+	})
+}
+
+// parts sends blocks of a run.
+func (s *Server) parts(c *call, x *api.BlockNames) (any, error) {
+	blocks, err := named(x)
+	if err != nil {
+		return nil, err
+	}
+	return nil, send(c, mediaCAR, func(to io.Writer) error { return s.Service.Parts(c.Context(), c.run, blocks, to) })
+}
+
+// lacking tells which blocks an archive has to hold, since the store does not have them.
+func (s *Server) lacking(c *call, x *api.BlockNames) (any, error) {
+	blocks, err := named(x)
+	if err != nil {
+		return nil, err
+	}
+	some, err := s.Service.Lacking(c.Context(), blocks)
+	return api.LackedBlocks{Schema: "wf.lacking/v1", Blocks: api.NamesOf(some)}, err
+}
+
+// named are the blocks that a request names.
+func named(x *api.BlockNames) ([]protocol.Link, error) {
+	if n := len(x.Blocks); n == 0 || n > api.BlocksMost {
+		return nil, reply.Badf("blocks: %d are named; 1 to %d can be at a time", n, api.BlocksMost)
+	}
+	blocks, err := api.LinksOf(x.Blocks)
+	if err != nil {
+		err = reply.Badf("blocks: %v", err)
+	}
+	return blocks, err
 }
 
 // mediaLines is JSON, one value a line: https://github.com/ndjson/ndjson-spec.

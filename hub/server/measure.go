@@ -97,7 +97,7 @@ func classOf(path string) string {
 		switch {
 		case more == "":
 			return "runs"
-		case strings.HasSuffix(more, "/archive"):
+		case strings.HasSuffix(more, "/archive"), strings.HasSuffix(more, "/archive/contents"), strings.HasSuffix(more, "/archive/parts"):
 			return "archive"
 		}
 		return "run"

@@ -90,7 +90,7 @@ func TestEveryRouteIsDescribedAndEveryDescribedRouteServed(t *testing.T) {
 var required = map[string][]string{
 	"LoginRequest": {"code"}, "StartRequest": {"workflow"}, "AnswerRequest": nil, "CancelRequest": nil, "ResumeRequest": nil,
 	"ForkRequest": {"step"}, "MessageRequest": {"source", "text"},
-	"RecallRequest": nil, "RememberRequest": nil, "ChangeMemoriesRequest": nil, "ReindexRequest": nil, "RetryNotificationsRequest": nil,
+	"RecallRequest": nil, "RememberRequest": nil, "ChangeMemoriesRequest": nil, "ReindexRequest": nil, "RetryNotificationsRequest": nil, "BlocksRequest": {"blocks"},
 }
 
 // The server refuses fields that it does not know, and few must be there: so it is described.

@@ -100,6 +100,22 @@ func (s *shop) Export(_ context.Context, r protocol.RunID, _ api.ExportOptions, 
 	_, err := io.WriteString(w, "archive")
 	return err
 }
+func (s *shop) Contents(_ context.Context, r protocol.RunID, o api.ExportOptions, begin func(protocol.Archive) error, each func([]protocol.Link) error) error {
+	if err := s.note("contents of %s, files %t", r, o.Files); err != nil {
+		return err
+	}
+	return errors.Join(begin(protocol.Archive{Runs: []protocol.ArchivedRun{{Run: r, Head: blockCID, Seq: 1}}}), each([]protocol.Link{blockCID}))
+}
+
+func (s *shop) Parts(_ context.Context, r protocol.RunID, blocks []protocol.Link, w io.Writer) error {
+	_, err := io.WriteString(w, "parts")
+	return errors.Join(s.note("%d parts of %s", len(blocks), r), err)
+}
+
+func (s *shop) Lacking(_ context.Context, blocks []protocol.Link) ([]protocol.Link, error) {
+	return blocks[:1], s.note("which of %d are lacking", len(blocks))
+}
+
 func (s *shop) Import(_ context.Context, archive io.Reader, o api.ImportOptions) (*api.Imported, error) {
 	if s.takes != nil {
 		return nil, s.takes(archive)
@@ -311,6 +327,10 @@ func TestRequestsReachTheBackendAndNothingElseDoes(t *testing.T) {
 		{"fork at no step", "POST", "/v1/runs/R/fork", `{"step":"coder"}`, 400, "bad_request"},
 		{"a message", "POST", "/v1/runs/R/messages", `{"source":"mail","text":"hi"}`, 200, "message mail hi"},
 		{"a message of nobody", "POST", "/v1/runs/R/messages", `{"text":"hi"}`, 400, "bad_request"},
+		{"parts without names", "POST", "/v1/runs/R/archive/parts", `{"blocks":[]}`, 400, "bad_request"},
+		{"parts that are none", "POST", "/v1/runs/R/archive/parts", `{"blocks":["x"]}`, 400, "bad_request"},
+		{"too many parts", "POST", "/v1/runs/R/archive/parts", `{"blocks":["` + strings.Repeat(`x","`, api.BlocksMost) + `x"]}`, 400, "bad_request"},
+		{"lacking without names", "POST", "/v1/archives/lacking", `{"blocks":null}`, 400, "bad_request"},
 		{"import what is no archive", "POST", "/v1/archives", `{}`, 415, "unsupported_media_type"},
 		{"tasks", "GET", "/v1/runs/R/tasks", "", 200, "tasks R {After: Limit:5000 Bytes:4194304}"},
 		{"more tasks", "GET", "/v1/runs/R/tasks?after=a%231&limit=5", "", 200, "tasks R {After:a#1 Limit:5 Bytes:4194304}"},

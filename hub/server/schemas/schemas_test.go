@@ -36,6 +36,7 @@ func TestTheFilesAreWhatIsWrittenFromTheTypes(t *testing.T) {
 
 // described has a value for each component that is an object.
 var described = map[string]any{
+	"ArchiveContents": api.ArchiveContents{}, "ArchivedRun": api.ArchivedRun{}, "BlocksRequest": api.BlockNames{}, "LackedBlocks": api.LackedBlocks{},
 	"Reuse": api.Reuse{}, "Reuses": api.Reuses{}, "OwnVisit": api.OwnVisit{},
 	"Accepted": api.Accepted{}, "Agent": queue.Worker{}, "Agents": relay.Agents{}, "AnswerRequest": api.Answer{}, "Artifact": api.Artifact{}, "Artifacts": api.Artifacts{}, "Attempt": api.Attempt{},
 	"Bound": api.Bound{}, "Cache": api.Cache{}, "CacheCall": api.CacheCall{}, "CallMessage": protocol.CallMessage{}, "CancelRequest": api.Cancel{},

@@ -43,6 +43,20 @@ export interface AnswerRequest {
   shown?: string; // That of the Waiting that was shown: a visit that asks for another tool call by now gives not_waiting (409). Left out, the answer is for whatever waits.
 }
 
+/** The first line of what an archive holds, before lines with the CIDs of its blocks: wf.contents/v1. */
+export interface ArchiveContents {
+  schema: "wf.contents/v1";
+  runs: Array<ArchivedRun>; // First the one that was asked for, then those of its sub-workflows.
+}
+
+/** protocol.ArchivedRun. */
+export interface ArchivedRun {
+  run: string;
+  head: CID;
+  seq: number; // Of the head.
+  files?: CID; // Of the FilesKept of the run; left out where its files are, or none were recorded.
+}
+
 /** A file that a step keeps, or that it left out. */
 export interface Artifact {
   step: string;
@@ -68,6 +82,11 @@ export interface Attempt {
   error: Failure | null;
   retry_at?: Time;
   usage: Usage;
+}
+
+/** The CIDs of blocks. */
+export interface BlocksRequest {
+  blocks: Array<CID>; // 1 to 10,000.
 }
 
 /** A limit along the branch, with what was counted before the visit. */
@@ -381,6 +400,12 @@ export interface Job {
 
 /** Where a job stands. */
 export type JobState = "queued" | "leased" | "done" | "dead";
+
+/** Those of BlockNames that a store does not have: wf.lacking/v1. */
+export interface LackedBlocks {
+  schema: "wf.lacking/v1";
+  blocks: Array<CID>;
+}
 
 /** wf.login/v1: a login. Its token is sent as those of programs are. */
 export interface Login {
