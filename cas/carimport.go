@@ -152,6 +152,9 @@ func importHeads(ctx context.Context, v *Verifier, into Keeper, in *Imported, o 
 			continue
 		}
 		m := Move{Name: h.Name, Old: old.Link, New: h.Link, Note: "import"}
+		if len(in.Children) > 0 && in.Children[len(in.Children)-1] == id {
+			m.Root = protocol.RunOf(heads[0].Name)
+		}
 		forward := !old.Link.Defined()
 		for _, c := range chain {
 			forward = forward || c.seq == old.Seq && c.name.link() == old.Link

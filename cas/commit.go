@@ -37,6 +37,9 @@ type Move struct {
 	TS     int64  // unix µs; 0 is now
 	// Base is the run that a new fork shares the events up to Events[0].Seq−1 with; it must be there.
 	Base protocol.RunID
+	// Root is, of a new journal that is written under no claim, the run whose tree of runs it is a part of; "" is itself. A directory, where each run is
+	// claimed for itself, ignores it.
+	Root protocol.RunID
 }
 
 // EventRef is the place of an event and its name.

@@ -25,6 +25,7 @@ type Standing struct {
 	// Due is when the run is to be driven without anything else happening to it: unix µs by the clock of the store, DueNow,
 	// DueSoon, or 0 for never.
 	Due int64
+	Workflow string // its name
 	// Parent is the run that a sub-workflow is driven with; "" for one that is driven by itself.
 	Parent protocol.RunID
 	// Needs are what a process must have to drive the run, as "place:…": see engine.Place. They hold neither commas nor blanks.
@@ -48,5 +49,13 @@ func Wake(run protocol.RunID) Standing { return Standing{Run: run} }
 
 // Same reports whether two say the same of one run, wherever they follow from.
 func (x Standing) Same(y Standing) bool {
-	return x.Run == y.Run && x.State == y.State && x.Due == y.Due && x.Parent == y.Parent && x.Home == y.Home && slices.Equal(x.Needs, y.Needs)
+	return x.Run == y.Run && x.State == y.State && x.Workflow == y.Workflow && x.Due == y.Due && x.Parent == y.Parent && x.Home == y.Home && slices.Equal(x.Needs, y.Needs)
+}
+
+// A RunCount is how many runs are in one state, those of sub-workflows aside.
+type RunCount struct {
+	Workflow string
+	State    protocol.RunStatus
+	Runs     int
+	Moved    int64 // when the one had its last event that moved least lately, unix µs; 0 where they have ended
 }

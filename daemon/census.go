@@ -30,8 +30,9 @@ type census struct {
 	drives func(protocol.RunID) bool
 	log    *slog.Logger
 
-	looking sync.Mutex // held by look
-	usage   *cas.Usage // nil for a database, which tells its size itself
+	looking sync.Mutex                                    // held by look
+	usage   *cas.Usage                                    // nil for a database, which tells its size itself
+	count   func(context.Context) ([]cas.RunCount, error) // of a store that counts its runs itself: then nothing is kept of each; else nil
 
 	mu      sync.Mutex
 	runs    map[protocol.RunID]standing
@@ -61,19 +62,30 @@ type counted struct {
 // unreadable is the status of a run that cannot be read.
 const unreadable protocol.RunStatus = "unreadable"
 
-// censusEvery is how often the store is looked at.
-const censusEvery = 5 * time.Second
+// censusEvery is how often the store is looked at; less often where a look takes long, so that all of them take a part of the time in censusPart.
+const (
+	censusEvery = 5 * time.Second
+	censusPart  = 100
+)
 
 func newCensus(s store.Store, e *engine.Engine, drives func(protocol.RunID) bool, log *slog.Logger) *census {
 	c := &census{s: s, fold: e.State, drives: drives, log: log, runs: map[protocol.RunID]standing{}}
 	if dir, ok := s.(*cas.Store); ok {
 		c.usage = &cas.Usage{Store: dir}
 	}
+	if counts, ok := s.(interface {
+		CountRuns(context.Context) ([]cas.RunCount, error)
+	}); ok {
+		c.count = counts.CountRuns
+	}
 	return c
 }
 
 // see notes where a run stands.
 func (c *census) see(run protocol.RunID, st *rules.State) {
+	if c.count != nil {
+		return
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.runs[run], c.moved = standingOf(st), true
@@ -90,9 +102,10 @@ func (c *census) run(ctx context.Context, ready <-chan struct{}) {
 	case <-ctx.Done():
 		return
 	}
-	tick := time.NewTicker(censusEvery)
-	defer tick.Stop()
+	next := time.NewTimer(censusEvery)
+	defer next.Stop()
 	for told := false; ; {
+		began := time.Now()
 		if err := c.look(ctx); err != nil && ctx.Err() == nil {
 			if !told {
 				c.log.Error("the runs of the store cannot be counted", "why", describe(err))
@@ -101,8 +114,9 @@ func (c *census) run(ctx context.Context, ready <-chan struct{}) {
 		} else {
 			told = false
 		}
+		next.Reset(max(censusEvery, censusPart*time.Since(began)))
 		select {
-		case <-tick.C:
+		case <-next.C:
 		case <-ctx.Done():
 			return
 		}
@@ -128,8 +142,12 @@ func (c *census) look(ctx context.Context) error {
 	same := changes == c.changes && !c.moved && !c.since.IsZero()
 	c.moved = false
 	c.mu.Unlock()
+	recount := c.recount
+	if c.count != nil {
+		recount = c.ask
+	}
 	if !same {
-		if err := c.recount(ctx); err != nil {
+		if err := recount(ctx); err != nil {
 			c.mu.Lock()
 			defer c.mu.Unlock()
 			c.moved = true // what was seen is still to be counted
@@ -179,6 +197,24 @@ func (c *census) recount(ctx context.Context) error {
 		c.counts[counted{x.workflow, x.status}]++
 		if at, ok := c.oldest[x.status]; !ok || x.moved < at {
 			c.oldest[x.status] = x.moved
+		}
+	}
+	return nil
+}
+
+// ask has the store count.
+func (c *census) ask(ctx context.Context) error {
+	all, err := c.count(ctx)
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.counts, c.oldest = map[counted]int{}, map[protocol.RunStatus]int64{}
+	for _, x := range all {
+		c.counts[counted{x.Workflow, x.State}] += x.Runs
+		if at, ok := c.oldest[x.State]; x.Moved > 0 && (!ok || x.Moved < at) {
+			c.oldest[x.State] = x.Moved
 		}
 	}
 	return nil
@@ -245,7 +281,7 @@ func (c *census) register(m *meters) {
 		emit(float64(d.Blobs), "blobs")
 	}), m.class("database", "blobs"))
 	m.GaugeFunc("wf_store_free_bytes", "What is left on the file system of the store.", disk(func(d cas.Disk, emit func(float64, ...string)) { emit(float64(d.Free)) }))
-	m.GaugeFunc("wf_store_age_seconds", "How old wf_runs, wf_run_unmoved_seconds and the bytes of the store are: more than 15 where it cannot be read.", func(emit func(float64, ...string)) {
+	m.GaugeFunc("wf_store_age_seconds", "How old wf_runs, wf_run_unmoved_seconds and the bytes of the store are: more than 15 where it cannot be read, or is so large that counting takes long.", func(emit func(float64, ...string)) {
 		if d, ok := c.age(); ok {
 			emit(d.Seconds())
 		}

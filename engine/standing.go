@@ -52,7 +52,7 @@ func (e *Engine) Offers() []string {
 //	suspended for another reason, ended                     ─► never
 //	the run of a sub-workflow                               ─► with its parent, but for one that closes
 func Standing(run protocol.RunID, s *rules.State) cas.Standing {
-	x := cas.Standing{Run: run, State: s.Status()}
+	x := cas.Standing{Run: run, State: s.Status(), Workflow: s.Program().Workflow.Name}
 	x.Needs = s.Program().WorkerNeeds()
 	if s.Info.Machine != "" && s.Info.Workspace != "" {
 		x.Home = Place(s.Info.Machine)
@@ -165,6 +165,48 @@ func (e *Engine) moved(ctx context.Context, st *cas.Staged, run protocol.RunID, 
 			return err
 		}
 		st.Stands(cas.Wake(root))
+	}
+	return nil
+}
+
+// Arriving is where a run is that comes to another store: it is not due there before it is asked for. root is the run whose tree of runs it is a part of.
+func (e *Engine) Arriving(ctx context.Context, run protocol.RunID) (x cas.Standing, root protocol.RunID, err error) {
+	s, err := e.State(ctx, run)
+	if err != nil {
+		return x, "", err
+	}
+	x, root = Standing(run, s), run
+	x.Due = 0
+	if p := parentOf(s); p != nil {
+		root, _, err = e.lineage(ctx, run, p)
+		if errors.Is(err, protocol.ErrUnknownRun) || errors.Is(err, protocol.ErrRunDeleted) {
+			root, err = run, nil // what it was a part of is gone
+		}
+	}
+	return x, root, err
+}
+
+// Arrived notes where runs are that came to this store from elsewhere; see Arriving.
+func (e *Engine) Arrived(ctx context.Context, runs []protocol.RunID) error {
+	if e.queue() == nil {
+		return nil
+	}
+	for _, run := range runs {
+		head, _, err := e.Store.Tip(ctx, run)
+		var x cas.Standing
+		if err == nil {
+			x, _, err = e.Arriving(ctx, run)
+		}
+		if err == nil {
+			x.At = head
+			err = e.Store.Commit(ctx, cas.Batch{Runs: []cas.Standing{x}})
+		}
+		if errors.Is(err, protocol.ErrHeadMoved) || errors.Is(err, protocol.ErrRunDeleted) {
+			continue // the process that wrote to it has said where it is
+		}
+		if err != nil {
+			return fmt.Errorf("note where run %s is: %w", run, err)
+		}
 	}
 	return nil
 }

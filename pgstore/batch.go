@@ -32,6 +32,7 @@ type row struct {
 	note     string
 	base     string // of a fork: the head that it shares events with, up to shared
 	shared   int64
+	root     string // of a new run of a sub-workflow, where no claim says it: the head of the run that its tree is claimed by
 	events   []byte // digests of the events of the move but the last
 }
 
@@ -112,6 +113,9 @@ func (s *Store) requestOf(b cas.Batch, blocks []block) (*request, error) {
 			if m.Base != "" {
 				x.base, x.shared = protocol.RunHead(m.Base), int64(m.Events[0].Seq-1)
 			}
+		}
+		if m.Root != "" {
+			x.root = protocol.RunHead(m.Root)
 		}
 		r.rows = append(r.rows, x)
 		if m.Base != "" {

@@ -57,14 +57,14 @@ dd as (
 --.
 --? runs
 s as (
-	select t.run, max(t.state) as state, bool_or(t.state = '') as woken, max(t.parent) as parent, string_to_array(max(t.needs), ',') as needs, max(t.home) as home,
+	select t.run, max(t.state) as state, bool_or(t.state = '') as woken, max(t.parent) as parent, string_to_array(max(t.needs), ',') as needs, max(t.home) as home, max(t.workflow) as workflow,
 		case when bool_or(t.state = '') then min(clock.now) else max(case t.due when 1 then clock.now when 2 then clock.now + 2000000 else t.due end) end as due
-	from unnest($23::int[], $24::text[], $25::text[], $26::bigint[], $27::text[], $28::text[], $29::text[]) t(b, run, state, due, parent, needs, home) join ok using (b),
+	from unnest($23::int[], $24::text[], $25::text[], $26::bigint[], $27::text[], $28::text[], $29::text[], $30::text[]) t(b, run, state, due, parent, needs, home, workflow) join ok using (b),
 		(select (extract(epoch from statement_timestamp()) * 1000000)::bigint as now) clock
 	group by t.run),
 sw as (
-	insert into wf.runs as r (run, state, due, woken, parent, needs, home)
-	select run, state, due, woken, parent, needs, home from s order by run
+	insert into wf.runs as r (run, state, due, woken, parent, needs, home, workflow)
+	select run, state, due, woken, parent, needs, home, workflow from s order by run
 	on conflict (run) do update set
 		woken = (r.woken or excluded.woken) and coalesce(nullif(excluded.state, ''), r.state) not in ('done', 'failed', 'cancelled'),
 		state = coalesce(nullif(excluded.state, ''), r.state),
@@ -72,7 +72,8 @@ sw as (
 			when r.woken and not excluded.woken then r.due else excluded.due end,
 		parent = case excluded.state when '' then r.parent else excluded.parent end,
 		needs = case excluded.state when '' then r.needs else excluded.needs end,
-		home = case excluded.state when '' then r.home else excluded.home end),
+		home = case excluded.state when '' then r.home else excluded.home end,
+		workflow = case excluded.state when '' then r.workflow else excluded.workflow end),
 --.
 --? deletes
 sd as (

@@ -120,7 +120,7 @@ func (s *Store) params(group []*request) []param {
 			if f := fence(i); f != (cas.Fence{}) {
 				return []byte(protocol.RunHead(f.Root))
 			}
-			return nil
+			return orNull(rows[i].x.root)
 		}),
 		array(oidBytes, oidBytea, n, func(i int) []byte {
 			if f := fence(i); f != (cas.Fence{}) {

@@ -13,7 +13,7 @@ import (
 )
 
 // layout1 takes a store back to the first layout; it has no rows that the second one is about.
-const layout1 = `alter table wf.workers drop column has; alter table wf.runs drop column home; update wf.meta set layout = 1, min_writer = 1`
+const layout1 = `alter table wf.workers drop column has; alter table wf.runs drop column home; alter table wf.runs drop column workflow; update wf.meta set layout = 1, min_writer = 1`
 
 // A process of the first layout that beats keeps a step waiting behind which it may not write, until it ends; one that was killed, until its lease is
 // over. The rights of roles, and what is stored, stay.

@@ -43,7 +43,7 @@ func (r *request) checkRuns() error {
 		switch {
 		case seen[key]:
 			return fmt.Errorf("where run %s is: the batch says it twice: %w", x.Run, protocol.ErrUsage)
-		case !storable(string(x.Run)) || !storable(string(x.Parent)) || !storable(string(x.State)) || !storable(needs) || !storable(x.Home):
+		case !storable(string(x.Run)) || !storable(string(x.Parent)) || !storable(string(x.State)) || !storable(needs) || !storable(x.Home) || !storable(x.Workflow):
 			return fmt.Errorf("where run %q is: not all of it is text: %w", x.Run, protocol.ErrUsage)
 		case len(needs)+len(x.Home) > mostNeeds || strings.Count(needs, ",") > max(0, len(x.Needs)-1):
 			return fmt.Errorf("what run %s needs: %q: at most %d bytes, without commas: %w", x.Run, x.Needs, mostNeeds, protocol.ErrUsage)
@@ -78,6 +78,7 @@ func standings(group []*request) []param {
 		texts(func(x cas.Standing) string { return string(x.Parent) }, true),
 		texts(func(x cas.Standing) string { return strings.Join(x.Needs, ",") }, false),
 		texts(func(x cas.Standing) string { return x.Home }, true),
+		texts(func(x cas.Standing) string { return x.Workflow }, false),
 	}
 }
 
@@ -142,6 +143,23 @@ func (s *Store) Offers(ctx context.Context) (out [][]string, err error) {
 	}
 	for _, r := range got {
 		out = append(out, strings.Split(string(r[0]), ","))
+	}
+	return out, nil
+}
+
+// Heads are looked at of runs alone that have not ended.
+const countRuns = `select r.workflow, r.state, count(*), coalesce(min(h.ts), 0) from wf.runs r
+	left join wf.heads h on r.state not in ('done', 'failed', 'cancelled') and h.name = 'run/' || r.run
+	where r.parent is null and r.state <> '' group by r.workflow, r.state`
+
+// CountRuns counts the runs of the store, by what was noted with their events.
+func (s *Store) CountRuns(ctx context.Context) (out []cas.RunCount, err error) {
+	got, err := s.query(ctx, countRuns)
+	if err != nil {
+		return nil, fmt.Errorf("count runs: %w", err)
+	}
+	for _, r := range got {
+		out = append(out, cas.RunCount{Workflow: string(r[0]), State: protocol.RunStatus(r[1]), Runs: int(readLong(r[2])), Moved: readLong(r[3])})
 	}
 	return out, nil
 }

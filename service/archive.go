@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 
 	"wf/api"
 	"wf/cas"
@@ -66,6 +67,10 @@ func (l *Local) Import(ctx context.Context, archive io.Reader, o api.ImportOptio
 	case errors.As(err, new(*cas.CARError)), errors.Is(err, protocol.ErrVerify):
 		return nil, api.ArchiveFault(err)
 	case err != nil:
+		return nil, err
+	}
+	came := slices.DeleteFunc(slices.Concat(got.Runs, got.Children), func(run protocol.RunID) bool { return slices.Contains(got.Held, run) })
+	if err := l.Engine.Arrived(context.WithoutCancel(ctx), came); err != nil {
 		return nil, err
 	}
 	out := &api.Imported{Schema: "wf.import/v1", Runs: append([]protocol.RunID{}, got.Runs...), Roots: make([]string, len(got.Roots)), Blocks: got.Blocks, Bytes: got.Bytes,

@@ -34,8 +34,12 @@ type CopyOptions struct {
 // What came is from elsewhere: it goes on at the destination once it was adopted, see Adopting.
 func Copy(ctx context.Context, from, to CopyStore, o CopyOptions) (*cas.Copied, error) {
 	e := &engine.Engine{Store: from}
+	var stands func(context.Context, protocol.RunID) (cas.Standing, protocol.RunID, error)
+	if _, ok := to.(engine.Queue); ok {
+		stands = e.Arriving
+	}
 	return cas.Copy(ctx, from, to, cas.CopyOptions{
-		Runs: o.Runs, Progress: o.Progress,
+		Runs: o.Runs, Progress: o.Progress, Stands: stands,
 		Kin: func(ctx context.Context, run protocol.RunID) ([]protocol.RunID, []string, error) {
 			children, err := e.Descendants(ctx, run)
 			if err != nil {
