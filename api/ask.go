@@ -16,6 +16,7 @@ type Workflow struct {
 	Overlap     string          `json:"overlap,omitempty"`  // of the schedule: skip or queue; left out it is allow
 	CatchUp     string          `json:"catch_up,omitempty"` // of the schedule: all or none; left out it is last
 	Next        *Time           `json:"next,omitempty"`     // when the clock starts it next
+	Firings     string          `json:"firings,omitempty"`  // how the request ids of its firings begin; behind it comes the minute, in RFC 3339
 	Webhook     string          `json:"webhook,omitempty"`  // the path that takes its events, as in /v1/hooks/NAME
 	// WebhookProblem is why its webhook takes no events yet.
 	WebhookProblem string `json:"webhook_problem,omitempty"`

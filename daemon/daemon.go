@@ -113,7 +113,7 @@ func New(u *compose.Setup, s store.Store, o Options) (*Daemon, error) {
 			return nil, err
 		}
 	}
-	d.clock = &schedule.Runner{Jobs: d.Jobs, Start: d.Fire, Open: d.open, Log: o.Log, Seen: &schedule.Seen{Path: filepath.Join(s.Beside(), Dir, "schedule.json")}}
+	d.clock = &schedule.Runner{Jobs: d.Jobs, Start: d.Fire, Open: d.open, Log: o.Log, Seen: &schedule.Seen{In: seenIn(s)}}
 	if d.notify, err = u.Notifier(s, k.e, o.Log); err != nil {
 		return nil, err
 	}

@@ -16,10 +16,14 @@ import (
 	"wf/daemon"
 	"wf/engine"
 	"wf/engine/lang"
+	"wf/hub/schedule"
 	"wf/pgstore"
 	"wf/pgstore/pgtest"
 	"wf/protocol"
 	"wf/roles"
+	"wf/service"
+	"wf/service/compose"
+	"wf/store"
 )
 
 func TestMain(m *testing.M) { os.Exit(pgtest.Tests{M: m}.Run()) }
@@ -324,5 +328,51 @@ func TestARunWaitsForItsMachine(t *testing.T) {
 	f.start(0)
 	if got := <-over; got != (end{0, tied}) {
 		t.Errorf("%+v", got)
+	}
+}
+
+// Two machines that serve one schedule from files in different places name its firings alike, and each sees what the other one has dealt with.
+func TestAFleetServesOneSchedule(t *testing.T) {
+	_, dsn := postgres(t)
+	now := time.Now().Truncate(time.Minute)
+	var begins []string
+	for n := range 2 {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, "tick.yaml"), []byte("wf: 1\nname: tick\non: {schedule: '* * * * *'}\nroles: {a: {set: {n: 1}}}\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s, err := store.Open(t.Context(), dsn, store.Options{State: dir})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { s.Close() })
+		u := &compose.Setup{}
+		catalog, err := u.NewCatalog([]string{dir}, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		all, err := (&service.Local{Setup: u, Store: s, Engine: &engine.Engine{Store: s}, Catalog: catalog}).Workflows(t.Context())
+		if err != nil || len(all) != 1 {
+			t.Fatal(all, err)
+		}
+		begins = append(begins, all[0].Firings)
+		note, _ := store.NoteOf(s, "schedule")
+		seen := &schedule.Seen{In: note}
+		until, err := seen.Until("tick", now)
+		if err == nil && n == 0 {
+			err = seen.Dealt(schedule.Dealt{Key: "tick", Job: "tick", Due: now.Add(time.Minute), Run: "R"})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := now.Add(time.Duration(n) * time.Minute); !until.Equal(want) {
+			t.Errorf("process %d: firings are dealt with until %s, want %s", n, until, want)
+		}
+		if runs, err := seen.Runs("tick"); err != nil || len(runs) != 1 {
+			t.Errorf("process %d: open runs are %v, %v", n, runs, err)
+		}
+	}
+	if begins[0] != begins[1] || begins[0] == "" {
+		t.Errorf("firings begin with %q", begins)
 	}
 }

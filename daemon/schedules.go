@@ -3,12 +3,14 @@ package daemon
 import (
 	"context"
 	"errors"
+	"path/filepath"
 	"time"
 
 	"wf/engine"
 	"wf/hub/schedule"
 	"wf/protocol"
 	"wf/service/compose"
+	"wf/store"
 )
 
 // Jobs are the served workflows that the clock starts: of those that were trusted.
@@ -26,7 +28,7 @@ func (d *Daemon) Jobs(ctx context.Context) ([]schedule.Job, error) {
 		if why := f.Scheduled(); why != nil {
 			d.tell(f, "the schedule waits for trust", protocol.HintOf(why))
 		} else {
-			jobs = append(jobs, schedule.Job{Workflow: f.Name, File: f.Path, Schedule: *f.Program.Workflow.Schedule})
+			jobs = append(jobs, schedule.Job{Workflow: f.Name, File: f.Path, Place: d.Service.FiringPlace(f), Schedule: *f.Program.Workflow.Schedule})
 		}
 	}
 	return jobs, err
@@ -76,4 +78,12 @@ func (d *Daemon) open(ctx context.Context, run protocol.RunID) (bool, error) {
 		return false, err
 	}
 	return !st.Status().Final(), nil
+}
+
+// seenIn is where it is noted which firings were dealt with: in a store of several machines for all of them.
+func seenIn(s store.Store) schedule.Note {
+	if n, ok := store.NoteOf(s, "schedule"); ok {
+		return n
+	}
+	return schedule.File(filepath.Join(s.Beside(), Dir, "schedule.json"))
 }

@@ -56,7 +56,7 @@ func TestWhatADaemonKeepsIsKeptInItsStore(t *testing.T) {
 	if id, err := storeID(store, "x"); err == nil {
 		t.Errorf("an id was made: %q", id)
 	}
-	seen := &schedule.Seen{Path: filepath.Join(store, Dir, "schedule.json")}
+	seen := &schedule.Seen{In: schedule.File(filepath.Join(store, Dir, "schedule.json"))}
 	if _, err := seen.Until("job", time.Now()); err == nil {
 		t.Error("a job was noted")
 	}
@@ -84,7 +84,7 @@ func TestWhatADaemonKeepsIsKeptInItsStore(t *testing.T) {
 	if err := os.Symlink("/dev/zero", at); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := (&schedule.Seen{Path: at}).Until("job", time.Now()); !errors.Is(err, files.ErrOdd) {
+	if _, err := (&schedule.Seen{In: schedule.File(at)}).Until("job", time.Now()); !errors.Is(err, files.ErrOdd) {
 		t.Errorf("a link was read: %v", err)
 	}
 }

@@ -458,6 +458,9 @@ func snapshotKey(run protocol.RunID) string { return cas.StateKey(run) }
 // RequestRun is the run that Begin makes of a request id in a store in a directory.
 func RequestRun(requestID string) protocol.RunID { return requestRun(requestID, cas.IDLength) }
 
+// LongRequestRun is the run that Begin makes of a request id in a store that several machines share.
+func LongRequestRun(requestID string) protocol.RunID { return requestRun(requestID, cas.LongID) }
+
 // RequestRun is the run that Begin makes of a request id.
 func (e *Engine) RequestRun(requestID string) protocol.RunID {
 	return requestRun(requestID, e.Store.IDLength())

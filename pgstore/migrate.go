@@ -74,7 +74,7 @@ func (r Roles) grants() (out []string) {
 			out = append(out, "grant "+right+" to "+name)
 		}
 	}
-	write := []string{"insert, update on wf.heads", "insert on wf.reflog", "insert, update on wf.blocks", "insert, update, delete on wf.derived", "insert, delete on wf.changes", "insert, update, delete on wf.workers", "insert, update, delete on wf.runs"}
+	write := []string{"insert, update on wf.heads", "insert on wf.reflog", "insert, update on wf.blocks", "insert, update, delete on wf.derived", "insert, update, delete on wf.notes", "insert, delete on wf.changes", "insert, update, delete on wf.workers", "insert, update, delete on wf.runs"}
 	give(r.Worker, write...)
 	give(r.GC, append(write, "delete on wf.blocks", "delete on wf.reflog", "delete on wf.heads", "insert, update, delete on wf.unreached")...)
 	give(r.Reader)

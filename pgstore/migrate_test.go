@@ -13,7 +13,7 @@ import (
 )
 
 // layout1 takes a store back to the first layout; it has no rows that the second one is about.
-const layout1 = `alter table wf.workers drop column has; alter table wf.runs drop column home; alter table wf.runs drop column workflow; update wf.meta set layout = 1, min_writer = 1`
+const layout1 = `alter table wf.workers drop column has; alter table wf.runs drop column home; alter table wf.runs drop column workflow; drop table wf.notes; update wf.meta set layout = 1, min_writer = 1`
 
 // A process of the first layout that beats keeps a step waiting behind which it may not write, until it ends; one that was killed, until its lease is
 // over. The rights of roles, and what is stored, stay.
@@ -27,6 +27,9 @@ func TestMigrateWaitsForOlderProcesses(t *testing.T) {
 		}
 	}
 	beginRun(t, open(t, dsn), cas.Standing{Run: "old", State: protocol.Running, Due: cas.DueNow, Needs: []string{"gpu"}})
+	role := "drives-old-" + nameOf(dsn)
+	do(`create role "` + role + `" login`)
+	must(pgstore.Init(ctx, dsn, pgstore.Roles{Worker: role}))(t)
 	do(layout1 + `; insert into wf.workers values ('\x01', 1, now(), 'alive', 7, 1, 60000), ('\x02', 1, now(), 'killed', 8, 1, 300), ('\x03', 1, now(), 'newer', 9, 2, 60000)`)
 	if _, err := pgstore.Open(ctx, dsn, pgstore.Options{}); !errors.Is(err, protocol.ErrStore) || !strings.Contains(protocol.HintOf(err), "wf store migrate") {
 		t.Errorf("a store of layout 1 was opened: %v", err)
@@ -75,6 +78,9 @@ func TestMigrateWaitsForOlderProcesses(t *testing.T) {
 	do(`delete from wf.workers where id = '\x01'`)
 	if m := <-over; m.Layout != 2 || m.MinWriter != 2 {
 		t.Errorf("migrated to %+v", m)
+	}
+	if n := ask(t, dsn, `select count(*) from unnest(array['select', 'insert', 'update', 'delete']) r(x) where has_table_privilege('`+role+`', 'wf.notes', r.x)`); n != 4 {
+		t.Errorf("a worker has %d of 4 rights on the table that came", n)
 	}
 	s := open(t, dsn)
 	if got, err := s.Due(ctx, []string{"gpu"}, 10); err != nil || len(got) != 1 {

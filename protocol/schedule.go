@@ -35,12 +35,22 @@ const (
 // MaxCatchUp is how many missed firings are started at most.
 const MaxCatchUp = 100
 
-// Firing is the request id of a firing: the same for the same workflow and minute, on every machine and in every
-// process. The schedule is no part of it: where an old and a new one agree about a minute, it is one firing.
-func Firing(workflow, file string, due time.Time) string {
-	sum := sha256.Sum256([]byte(file))
-	return "schedule/" + workflow + "/" + hex.EncodeToString(sum[:5]) + "/" + due.UTC().Format(time.RFC3339)
+// Firings is how the request ids of the firings of a workflow begin; place tells it apart from others of its name. Where one machine has the store it is the
+// path of the file: where an old schedule and a new one agree about a minute, that is one firing. In a store of several it is Schedule.Place, as
+// each machine has the file where it likes.
+func Firings(workflow, place string) string {
+	sum := sha256.Sum256([]byte(place))
+	return "schedule/" + workflow + "/" + hex.EncodeToString(sum[:5]) + "/"
 }
+
+// Firing is the request id of a firing: the same for the same workflow and minute, in every process.
+func Firing(workflow, place string, due time.Time) string { return FiringAt(Firings(workflow, place), due) }
+
+// FiringAt is the request id of a firing that begins as Firings says.
+func FiringAt(begins string, due time.Time) string { return begins + due.UTC().Format(time.RFC3339) }
+
+// Place is what a schedule says, for Firings.
+func (s Schedule) Place() string { return s.Cron + "\x00" + s.Timezone }
 
 // In is the zone in which the expression is read.
 func (s Schedule) In() (*time.Location, error) {

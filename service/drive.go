@@ -63,7 +63,7 @@ func (l *Local) Start(ctx context.Context, s api.Start) (protocol.RunID, bool, e
 		CreatedBy: cmp.Or(s.CreatedBy, caller(ctx)), TargetUser: s.TargetUser, RequestID: s.RequestID,
 		Models: models, Context: protocol.ContextMode(s.Context), Cache: s.Cache, AllowSecretInputs: s.AllowSecretInputs}
 	if s.Firing != "" {
-		if err := ofFiring(f, s, &x); err != nil {
+		if err := l.ofFiring(f, s, &x); err != nil {
 			return "", false, err
 		}
 	}
@@ -78,8 +78,16 @@ func (l *Local) Start(ctx context.Context, s api.Start) (protocol.RunID, bool, e
 	return run, fresh, err
 }
 
+// FiringPlace tells the firings of a workflow with a schedule apart from those of others of its name: see protocol.Firings.
+func (l *Local) FiringPlace(f compose.Found) string {
+	if _, several := l.Store.(engine.Queue); several {
+		return f.Program.Workflow.Schedule.Place()
+	}
+	return f.Path
+}
+
 // ofFiring makes a start that of a firing of the schedule of its workflow.
-func ofFiring(f compose.Found, s api.Start, x *engine.Launch) error {
+func (l *Local) ofFiring(f compose.Found, s api.Start, x *engine.Launch) error {
 	schedule := f.Program.Workflow.Schedule
 	due, err := time.Parse(time.RFC3339, s.Firing)
 	switch {
@@ -97,7 +105,7 @@ func ofFiring(f compose.Found, s api.Start, x *engine.Launch) error {
 	if !next.Equal(due) {
 		return protocol.ErrUsage.With("", "firing: the schedule of %s is not due at %s, and next at %s", f.Name, s.Firing, next.UTC().Format(time.RFC3339))
 	}
-	id := protocol.Firing(f.Name, f.Path, due)
+	id := protocol.Firing(f.Name, l.FiringPlace(f), due)
 	if s.RequestID != "" && s.RequestID != id {
 		return protocol.ErrUsage.With("leave it out", "request_id: that of the firing is %s", id)
 	}

@@ -56,7 +56,9 @@ func (l *Local) Workflows(context.Context) ([]api.Workflow, error) {
 	found, err := l.Catalog.List()
 	out := make([]api.Workflow, len(found))
 	for i, f := range found {
-		out[i] = f.Entry()
+		if out[i] = f.Entry(); out[i].Schedule != nil {
+			out[i].Firings = protocol.Firings(f.Name, l.FiringPlace(f))
+		}
 	}
 	return out, err
 }

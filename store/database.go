@@ -48,3 +48,17 @@ func Collect(ctx context.Context, s Store, o cas.GCOptions) (cas.GCReport, error
 	}
 	return cas.GC(ctx, dir, o)
 }
+
+// A Note is a text in a store that several processes change; see pgstore.Note.
+type Note interface {
+	Change(do func(old []byte) (text []byte, err error)) error
+}
+
+// NoteOf is a note of a store of several machines; false for a directory, beside which files lie.
+func NoteOf(s Store, name string) (Note, bool) {
+	d, ok := s.(database)
+	if !ok {
+		return nil, false
+	}
+	return d.Store.Note(name), true
+}

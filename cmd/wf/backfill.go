@@ -146,19 +146,25 @@ func firingsOf(p *target, w api.Workflow, f backfillFlags) (*api.Backfill, error
 		return nil, err
 	}
 	stamp := func(t time.Time) string { return t.UTC().Format(time.RFC3339) }
-	runOf := engine.RequestRun // at a server with a store in a database it has a longer one
-	if p.here != nil {
-		runOf = p.here.Engine.RequestRun
+	runOf := engine.RequestRun
+	if inDatabase(w) {
+		runOf = engine.LongRequestRun
 	}
 	b := &api.Backfill{Schema: "wf.backfill/v1", Workflow: w.Name, From: stamp(from), To: stamp(to), Firings: []api.Firing{}}
 	for due := range all {
 		if len(b.Firings) == mostFirings {
 			return nil, usagef("there are more than %d firings: name a shorter time", mostFirings)
 		}
-		b.Firings = append(b.Firings, api.Firing{Due: stamp(due), Run: runOf(protocol.Firing(w.Name, w.File, due)), State: api.FiringMissed})
+		b.Firings = append(b.Firings, api.Firing{Due: stamp(due), Run: runOf(protocol.FiringAt(firings(w), due)), State: api.FiringMissed})
 	}
 	return b, nil
 }
+
+// firings is how the request ids of the firings of a workflow begin; an older server does not say it.
+func firings(w api.Workflow) string { return cmp.Or(w.Firings, protocol.Firings(w.Name, w.File)) }
+
+// inDatabase reports whether a workflow is served for a store that several machines share: its firings are not named by the file.
+func inDatabase(w api.Workflow) bool { return firings(w) != protocol.Firings(w.Name, w.File) }
 
 func timeOf(flag, text string) (time.Time, error) {
 	for _, layout := range []string{time.RFC3339, time.DateOnly} {
@@ -174,6 +180,12 @@ func (a *app) lookAt(ctx context.Context, p *target, w api.Workflow, b *api.Back
 	for i := range b.Firings {
 		f := &b.Firings[i]
 		v, err := p.Run(ctx, f.Run, api.Window{Limit: 1})
+		if due, bad := time.Parse(time.RFC3339, f.Due); errors.Is(err, protocol.ErrUnknownRun) && bad == nil && inDatabase(w) {
+			before := engine.RequestRun(protocol.Firing(w.Name, w.File, due)) // it may have run in a directory that was copied
+			if v, err = p.Run(ctx, before, api.Window{Limit: 1}); err == nil || errors.Is(err, protocol.ErrRunDeleted) {
+				f.Run = before
+			}
+		}
 		switch {
 		case err == nil:
 			f.State, f.Status = api.FiringBefore, v.Status
@@ -237,7 +249,7 @@ func (a *app) fire(ctx context.Context, p *target, w api.Workflow, f *api.Firing
 	if err != nil {
 		return err
 	}
-	run, fresh, err := p.Start(ctx, api.Start{Workflow: w.File, Firing: f.Due, RequestID: protocol.Firing(w.Name, w.File, due)})
+	run, fresh, err := p.Start(ctx, api.Start{Workflow: w.File, Firing: f.Due, RequestID: protocol.FiringAt(firings(w), due)})
 	switch {
 	case errors.Is(err, protocol.ErrRunDeleted):
 		f.State = api.FiringDeleted

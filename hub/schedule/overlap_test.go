@@ -193,7 +193,7 @@ func TestProcessesShareWhatTheyHaveSeen(t *testing.T) {
 	at := time.Now()
 	for p := range 4 {
 		work.Go(func() {
-			s := &Seen{Path: path} // opens the lock anew each time, as another process does
+			s := &Seen{In: File(path)} // opens the lock anew each time, as another process does
 			for i := range 10 {
 				key := fmt.Sprint(p, "/", i)
 				if _, err := s.Until(key, at); err != nil {
@@ -206,7 +206,7 @@ func TestProcessesShareWhatTheyHaveSeen(t *testing.T) {
 		})
 	}
 	work.Wait()
-	s := &Seen{Path: path}
+	s := &Seen{In: File(path)}
 	if runs, err := s.Runs("j"); err != nil || len(runs) != 40 {
 		t.Errorf("%d runs, %v", len(runs), err)
 	}

@@ -37,7 +37,8 @@ import (
 // Job is something that is due again and again.
 type Job struct {
 	Workflow string // name, for people
-	File     string // path: with the name it tells jobs apart
+	File     string // its path
+	Place    string // with the name it tells jobs apart: see protocol.Firings
 	Schedule protocol.Schedule
 }
 
@@ -50,15 +51,15 @@ type Firing struct {
 }
 
 func firing(j Job, due time.Time) Firing {
-	return Firing{j, due, protocol.Firing(j.Workflow, j.File, due)}
+	return Firing{j, due, protocol.Firing(j.Workflow, j.Place, due)}
 }
 
 // id names a job whatever its schedule.
-func (j Job) id() string { return j.Workflow + "/" + short(j.File) }
+func (j Job) id() string { return j.Workflow + "/" + short(j.Place) }
 
 // key names a job with its schedule: a new schedule begins anew.
 func (j Job) key() string {
-	return j.Workflow + "/" + short(j.File+"\x00"+j.Schedule.Cron+"\x00"+j.Schedule.Timezone)
+	return j.Workflow + "/" + short(j.Place+"\x00"+j.Schedule.Cron+"\x00"+j.Schedule.Timezone)
 }
 
 func short(s string) string {

@@ -33,7 +33,7 @@ func (d *desk) runner(path string) *Runner {
 	}
 	return &Runner{
 		Log:  slog.New(slog.DiscardHandler),
-		Seen: &Seen{Path: path},
+		Seen: &Seen{In: File(path)},
 		Now:  d.clock,
 		Jobs: func(context.Context) ([]Job, error) { return d.jobs, nil },
 		Open: func(_ context.Context, run protocol.RunID) (bool, error) { return time.Now().Before(d.ends[run]), nil },
@@ -64,7 +64,7 @@ func run(t *testing.T, r *Runner, d time.Duration) {
 }
 
 func every(name, cron string) Job {
-	return Job{Workflow: name, File: "/w/" + name + ".yaml", Schedule: protocol.Schedule{Cron: cron}}
+	return Job{Workflow: name, Place: "/w/" + name + ".yaml", Schedule: protocol.Schedule{Cron: cron}}
 }
 
 // The clock of a bubble begins at midnight UTC, 2000-01-01.
@@ -140,7 +140,7 @@ func TestADamagedMemoryIsNamedAndNothingStarts(t *testing.T) {
 	if err := os.WriteFile(path, []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s := &Seen{Path: path}
+	s := &Seen{In: File(path)}
 	if _, err := s.Until("x", time.Now()); err == nil || !strings.Contains(err.Error(), path) {
 		t.Error(err)
 	}

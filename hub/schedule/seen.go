@@ -2,24 +2,26 @@ package schedule
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
-	"wf/files"
 	"wf/protocol"
 )
 
-// Seen remembers in a file what was dealt with. It is derived: where it is lost, jobs are known from now on, and nothing
-// that was missed before is started. Several processes may share the file.
-type Seen struct{ Path string }
+// Seen remembers in a note what was dealt with. It is derived: where it is lost, jobs are known from now on, and nothing
+// that was missed before is started. Several processes may share the note.
+type Seen struct{ In Note }
 
-// seenFile is the file.
-type seenFile struct {
+// A Note is a text that several processes change: a File, or a row of a database.
+type Note interface {
+	// Change has do make another text of the one that is there, nil for none, while no other process changes it; nil leaves it. It returns when that is
+	// durable. do may be called again, with what another process wrote.
+	Change(do func(old []byte) (text []byte, err error)) error
+}
+
+// seenNote is what is in it.
+type seenNote struct {
 	Schema string                      `json:"schema"`          // wf.schedule/v1
 	Since  map[string]time.Time        `json:"since"`           // by key: when a job was first seen
 	Until  map[string]time.Time        `json:"until,omitempty"` // by key: the newest firing that was dealt with
@@ -32,7 +34,7 @@ const putBack = 24 * time.Hour
 // Until is up to when the firings of a job are dealt with: now, if it is seen for the first time. It returns when that is
 // on disk.
 func (s *Seen) Until(key string, now time.Time) (until time.Time, err error) {
-	err = s.change(func(f *seenFile) bool {
+	err = s.change(func(f *seenNote) bool {
 		if until = latest(f.Since[key], f.Until[key]); !until.IsZero() && until.Sub(now) <= putBack {
 			return false
 		}
@@ -53,7 +55,7 @@ type Dealt struct {
 
 // Dealt notes a firing, and returns when that is on disk.
 func (s *Seen) Dealt(x Dealt) error {
-	return s.change(func(f *seenFile) bool {
+	return s.change(func(f *seenNote) bool {
 		changed := f.Until[x.Key].Before(x.Due)
 		if changed {
 			f.Until[x.Key] = x.Due.UTC()
@@ -68,7 +70,7 @@ func (s *Seen) Dealt(x Dealt) error {
 
 // Runs are the runs of a job that had not ended.
 func (s *Seen) Runs(job string) (runs []protocol.RunID, err error) {
-	err = s.change(func(f *seenFile) bool {
+	err = s.change(func(f *seenNote) bool {
 		runs = slices.Clone(f.Runs[job])
 		return false
 	})
@@ -80,7 +82,7 @@ func (s *Seen) Over(job string, runs []protocol.RunID) error {
 	if len(runs) == 0 {
 		return nil
 	}
-	return s.change(func(f *seenFile) bool {
+	return s.change(func(f *seenNote) bool {
 		f.Runs[job] = slices.DeleteFunc(f.Runs[job], func(r protocol.RunID) bool { return slices.Contains(runs, r) })
 		if len(f.Runs[job]) == 0 {
 			delete(f.Runs, job)
@@ -89,57 +91,31 @@ func (s *Seen) Over(job string, runs []protocol.RunID) error {
 	})
 }
 
-// change has f read the file, and change it where that is true, while no other process does.
-func (s *Seen) change(do func(*seenFile) bool) (err error) {
-	if err := files.MakeDir(filepath.Dir(s.Path)); err != nil {
-		return fmt.Errorf("schedule: %w", err)
-	}
-	lock, err := files.OpenFile(s.Path+".lock", os.O_RDWR|os.O_CREATE, 0o600)
+// change has do read the note, and change it where that is true, while no other process does.
+func (s *Seen) change(do func(*seenNote) bool) error {
+	err := s.In.Change(func(old []byte) ([]byte, error) {
+		var f seenNote
+		if old != nil {
+			if err := json.Unmarshal(old, &f); err != nil {
+				return nil, err
+			}
+		}
+		if f.Since == nil {
+			f.Since = map[string]time.Time{}
+		}
+		if f.Until == nil {
+			f.Until = map[string]time.Time{}
+		}
+		if f.Runs == nil {
+			f.Runs = map[string][]protocol.RunID{}
+		}
+		if !do(&f) {
+			return nil, nil
+		}
+		f.Schema = "wf.schedule/v1"
+		return json.MarshalIndent(f, "", "  ")
+	})
 	if err != nil {
-		return fmt.Errorf("schedule: %w", err)
-	}
-	defer func() { err = errors.Join(err, files.FreeLock(lock)) }()
-	if err := files.WaitLock(lock, false); err != nil {
-		return fmt.Errorf("schedule: lock %s: %w", lock.Name(), err)
-	}
-	f, err := s.load()
-	if err != nil || !do(&f) {
-		return err
-	}
-	return s.save(f)
-}
-
-// mostSeen bounds the file, in bytes.
-const mostSeen = 16 << 20
-
-func (s *Seen) load() (f seenFile, err error) {
-	b, err := files.Read(s.Path, mostSeen)
-	if err == nil {
-		err = json.Unmarshal(b, &f)
-	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return f, fmt.Errorf("%s: %w; remove it to begin anew", s.Path, err)
-	}
-	if f.Since == nil {
-		f.Since = map[string]time.Time{}
-	}
-	if f.Until == nil {
-		f.Until = map[string]time.Time{}
-	}
-	if f.Runs == nil {
-		f.Runs = map[string][]protocol.RunID{}
-	}
-	return f, nil
-}
-
-// save replaces the file.
-func (s *Seen) save(f seenFile) error {
-	f.Schema = "wf.schedule/v1"
-	b, err := json.MarshalIndent(f, "", "  ")
-	if err != nil {
-		return err
-	}
-	if err := files.Replace(s.Path, append(b, '\n')); err != nil {
 		return fmt.Errorf("schedule: %w", err)
 	}
 	return nil

@@ -1262,6 +1262,7 @@ export interface Workflow {
   overlap?: string; // Of the schedule: skip or queue; left out it is allow.
   catch_up?: string; // Of the schedule: all or none; left out it is last.
   next?: Time; // When the clock starts it next.
+  firings?: string; // How the request ids of its firings begin; behind it comes the minute, in RFC 3339.
   webhook?: string; // The path that takes its events, as in /v1/hooks/NAME.
   webhook_problem?: string; // Why its webhook takes no events yet.
   problem: string; // Why it cannot be started, "" if it can.
