@@ -62,6 +62,7 @@ type Options struct {
 	Workflows []string     // directories of workflows that can be started; none is those of the project
 	Log       *slog.Logger // not nil
 	Alone     bool         // drives what it is given, and looks for nothing else
+	Drives    int          // how many runs of a database it drives at once; 0 is 256
 	OTLP      string       // URL of a collector that is sent the traces of runs as they end; "" is none
 }
 
@@ -80,7 +81,7 @@ func New(u *compose.Setup, s store.Store, o Options) (*Daemon, error) {
 	}
 	live := NewLiveSockets(s)
 	d := &Daemon{Name: o.Name, Log: o.Log, live: live, replay: &replay.Server{Feed: s, Deltas: &live.said}}
-	k := &Supervisor{s: s, log: o.Log, alone: o.Alone, looked: make(chan struct{})}
+	k := &Supervisor{s: s, log: o.Log, alone: o.Alone, most: o.Drives, looked: make(chan struct{})}
 	k.note = func(run protocol.RunID) { u.Note(context.Background(), s, run); live.End(run); d.clock.Wake() }
 	all := new(metrics.Registry)
 	var m *meters

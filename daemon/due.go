@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -27,10 +28,44 @@ func (k *Supervisor) queue() engine.Queue {
 	return q
 }
 
+// mostDrives is how many runs a process drives at once, unless it is told: others are left to other processes, or wait.
+const mostDrives = 256
+
+// When a full process takes some more all the same: a run that it drives may wait for a slot of a group, or an answer, of one that no process drives.
+const (
+	relief     = 10 * time.Second
+	reliefRuns = 8
+)
+
+// room is how many more runs it may drive; the caller holds mu.
+func (k *Supervisor) room() int { return max(0, cmp.Or(k.most, mostDrives)-k.driving) }
+
+// awaitRoom waits until there is room, and says how much.
+func (k *Supervisor) awaitRoom() int {
+	full := time.NewTimer(relief)
+	defer full.Stop()
+	for {
+		_, next := k.ended()
+		k.mu.Lock()
+		room := k.room()
+		k.mu.Unlock()
+		if room > 0 {
+			return room
+		}
+		select {
+		case <-next:
+		case <-full.C:
+			return reliefRuns
+		case <-k.ctx.Done():
+			return 0
+		}
+	}
+}
+
 // serve drives what is due until the supervisor ends.
 func (k *Supervisor) serve(q engine.Queue) {
 	for k.ctx.Err() == nil {
-		more, err := k.takeDue(q)
+		more, err := k.takeDue(q, min(dueAtOnce, k.awaitRoom()))
 		if err == nil {
 			k.lookedAround()
 			if !more {
@@ -48,8 +83,11 @@ func (k *Supervisor) serve(q engine.Queue) {
 const dueAtOnce = 32
 
 // takeDue drives the runs that the store gives out; more is that it may have others.
-func (k *Supervisor) takeDue(q engine.Queue) (more bool, err error) {
-	runs, err := q.Due(k.ctx, k.e.Offers(), dueAtOnce)
+func (k *Supervisor) takeDue(q engine.Queue, most int) (more bool, err error) {
+	if most == 0 {
+		return false, nil
+	}
+	runs, err := q.Due(k.ctx, k.e.Offers(), most)
 	if err != nil || len(runs) == 0 {
 		return false, err
 	}
@@ -61,7 +99,7 @@ func (k *Supervisor) takeDue(q engine.Queue) (more bool, err error) {
 		}
 		k.mu.Unlock()
 	}
-	return len(runs) == dueAtOnce, nil
+	return len(runs) == most, nil
 }
 
 // putOff has the store give out a run later that could not be driven now, for whatever reason.

@@ -376,3 +376,54 @@ func TestAFleetServesOneSchedule(t *testing.T) {
 		t.Errorf("firings begin with %q", begins)
 	}
 }
+
+// A process drives no more runs at once than it may, whether they are due or given to it: others are left to other processes, and each ends.
+func TestAFullProcessLeavesRunsToOthers(t *testing.T) {
+	srv, dsn := postgres(t)
+	f := &fleet{t: t, srv: srv, dsn: dsn, dir: t.TempDir(), log: slog.New(slog.DiscardHandler)}
+	over := make(chan protocol.RunID, 100)
+	f.watch = func(_ int, u api.Update) {
+		if _, ok := u.Data.(protocol.Finished); ok {
+			over <- u.Run
+		}
+	}
+	const runs = 12
+	most := []int{2, 3}
+	for n := range most {
+		f.join(pgstore.Options{Poll: 50 * time.Millisecond})
+		f.supervisors[n].AtMost(most[n])
+	}
+	begun := func() int {
+		all, err := filepath.Glob(filepath.Join(f.dir, "begun-*"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(all)
+	}
+	const yaml = "wf: 1\nname: one\nroles: {a: {run: 'touch \"begun-$WF_RUN_ID\"; until [ -e go ]; do sleep 0.01; done'}}\n"
+	f.start(0)
+	for range runs {
+		f.supervisors[0].Keep(f.begin(0, yaml), engine.DriveOptions{})
+	}
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for begun() < most[0] {
+		<-tick.C
+	}
+	f.start(1)
+	for begun() < most[0]+most[1] {
+		<-tick.C
+	}
+	for range 30 { // some looks for due runs
+		<-tick.C
+	}
+	if n := begun(); n != most[0]+most[1] || f.supervisors[0].Driven() != most[0] || f.supervisors[1].Driven() != most[1] {
+		t.Errorf("%d runs have begun; the processes drive %d and %d", n, f.supervisors[0].Driven(), f.supervisors[1].Driven())
+	}
+	if err := os.WriteFile(filepath.Join(f.dir, "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for range runs {
+		<-over
+	}
+}

@@ -79,3 +79,9 @@ func (k *Supervisor) Kept() int {
 	defer k.mu.Unlock()
 	return len(k.runs) + len(k.unmanaged) + len(k.foreign)
 }
+
+// AtMost bounds how many runs a supervisor drives at once.
+func (k *Supervisor) AtMost(n int) { k.most = n }
+
+// Driven is how many runs a supervisor drives.
+func (k *Supervisor) Driven() int { return k.driven() }

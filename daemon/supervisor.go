@@ -34,6 +34,7 @@ type Supervisor struct {
 	seen func(protocol.RunID, *rules.State)
 
 	alone bool // drives what it is given, and looks for nothing else
+	most  int  // how many runs it drives at once of a store that other processes drive too; 0 is mostDrives
 
 	ctx  context.Context
 	stop context.CancelCauseFunc
@@ -43,6 +44,7 @@ type Supervisor struct {
 	runs      map[protocol.RunID]*managed
 	unmanaged map[protocol.RunID]unmanaged // that may be left to the supervisor; see adopt.go
 	foreign   map[protocol.RunID]bool      // that came from elsewhere, and wait for wf store adopt
+	driving   int                          // runs that are driven
 	drives    uint64                       // that have ended
 	end       chan struct{}                // closed when the next one has; nil where no caller waits for it
 
@@ -85,15 +87,10 @@ func (k *Supervisor) see(run protocol.RunID, st *rules.State) {
 }
 
 // driven is how many runs this process drives.
-func (k *Supervisor) driven() (n int) {
+func (k *Supervisor) driven() int {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	for _, r := range k.runs {
-		if r.driving {
-			n++
-		}
-	}
-	return n
+	return k.driving
 }
 
 // Close suspends what is driven, and returns when all of that is recorded.
@@ -110,9 +107,14 @@ func (k *Supervisor) Close() {
 
 // Keep drives a run until it is over or waits. A run that is driven here already is driven once
 // more afterwards.
+//
+// Of a store that says which runs are due it is left to that where this process drives as many as it may: it, or another process, is given the run.
 func (k *Supervisor) Keep(run protocol.RunID, o engine.DriveOptions) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	if r := k.runs[run]; (r == nil || !r.driving) && k.queue() != nil && k.room() == 0 {
+		return
+	}
 	k.begin(run, o)
 }
 
@@ -136,6 +138,7 @@ func (k *Supervisor) begin(run protocol.RunID, o engine.DriveOptions) *managed {
 		return r
 	}
 	r.driving = true
+	k.driving++
 	ctx, halt := context.WithCancelCause(k.ctx)
 	r.halt, r.over = halt, make(chan struct{})
 	over := r.over
@@ -145,6 +148,7 @@ func (k *Supervisor) begin(run protocol.RunID, o engine.DriveOptions) *managed {
 		k.drive(ctx, run, r, o)
 		k.mu.Lock()
 		defer k.mu.Unlock()
+		k.driving--
 		if k.drives++; k.end != nil {
 			close(k.end)
 			k.end = nil

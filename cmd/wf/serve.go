@@ -53,9 +53,14 @@ machine too; beyond it TLS as well. For browsers it prints an address with a cod
 			if login {
 				return a.login(cmd.Context())
 			}
-			if hub.Capacity < 0 || hub.Capacity > 0 && hub.URL == "" {
-				return usagef("--capacity %d: it is a number from 1, for the jobs of a --hub", hub.Capacity)
+			name, _, err := a.StoreName()
+			if err != nil {
+				return err
 			}
+			if hub.Capacity < 0 || hub.Capacity > 0 && hub.URL == "" && !store.IsDatabase(name) {
+				return usagef("--capacity %d: it is a number from 1, for the jobs of a --hub or the runs of a database", hub.Capacity)
+			}
+			o.Drives = hub.Capacity
 			all, err := protocol.ParseHas(strings.Join(append(has, a.Has...), ","))
 			if err != nil {
 				return usagef("--has: %v", err)
@@ -85,7 +90,7 @@ machine too; beyond it TLS as well. For browsers it prints an address with a cod
 	flags.StringVar(&hub.CA, "hub-ca", "", "certificate (PEM) that signed the hub's, instead of those of the system")
 	flags.StringVar(&hub.Cert, "hub-cert", "", "certificate of this worker, for a hub with --client-ca")
 	flags.StringVar(&hub.Key, "hub-key", "", "its key")
-	flags.IntVar(&hub.Capacity, "capacity", 0, "how many runs may be driven here when the hub gives this worker another one (default: twice the CPUs, at least 4)")
+	flags.IntVar(&hub.Capacity, "capacity", 0, "how many runs may be driven here when the hub gives this worker another one (default: twice the CPUs, at least 4), or it takes another one of a database (default: 256)")
 	flags.BoolVar(&hub.Admin, "hub-admin", false, "let those of scope admin at the hub do here what needs it: import archives, bring definitions, choose any model")
 	lines.flags(flags)
 	a.trustFlag(flags)
