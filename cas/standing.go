@@ -24,7 +24,7 @@ type Standing struct {
 	State protocol.RunStatus
 	// Due is when the run is to be driven without anything else happening to it: unix µs by the clock of the store, DueNow,
 	// DueSoon, or 0 for never.
-	Due int64
+	Due      int64
 	Workflow string // its name
 	// Parent is the run that a sub-workflow is driven with; "" for one that is driven by itself.
 	Parent protocol.RunID

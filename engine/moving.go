@@ -53,14 +53,18 @@ func (d *driver) bring(ctx context.Context, o DriveOptions) error {
 	if err := d.e.mayDriveIn(d.run, d.s, dir, o.Limits); err != nil {
 		return err
 	}
+	var left []string
+	var drop func() error
 	root, err := d.e.newestFiles(ctx, d.run, d.s)
+	if err == nil {
+		left, drop, err = d.e.layFork(ctx, d.run, d.run, d.s.Seq+1, root)
+	}
+	if errors.Is(err, protocol.ErrNotFound) {
+		err = errUnknownFiles(d.run, d.s, "the store has not all of them any more: "+err.Error())
+	}
 	if errors.Is(err, protocol.ErrLacks) { // it is not given out to other machines again before it was driven on its own
 		return cmp.Or(d.standsAs(ctx, stayPut(Standing(d.run, d.s))), err)
 	}
-	if err != nil {
-		return err
-	}
-	left, drop, err := d.e.layFork(ctx, d.run, d.run, d.s.Seq+1, root)
 	if err != nil {
 		return fmt.Errorf("run %s: %w", d.run, err)
 	}
@@ -122,10 +126,15 @@ func (e *Engine) newestFiles(ctx context.Context, run protocol.RunID, s *rules.S
 		return root, err
 	}
 	if last.why != "" || last.tree == "" {
-		return root, protocol.ErrLacks.With("it goes on at wf serve on that machine", "run %s works in %s on another machine (%s), and it is not known what is there: %s",
-			run, s.Info.Workspace, s.Info.Machine, cmp.Or(last.why, "it recorded nothing"))
+		return root, errUnknownFiles(run, s, cmp.Or(last.why, "it recorded nothing"))
 	}
 	return protocol.ParseLink(last.tree)
+}
+
+// errUnknownFiles is the error of a run whose files cannot be laid out here.
+func errUnknownFiles(run protocol.RunID, s *rules.State, why string) error {
+	return protocol.ErrLacks.With("wf serve on that machine goes on with it; or wf fork "+string(run)+":STEP --files makes a fork with the files as a step found them",
+		"run %s works in %s on another machine (%s), and it is not known what is there: %s", run, s.Info.Workspace, s.Info.Machine, why)
 }
 
 // openCopies is nil where no visit of a run has files of its own that are on its machine alone.

@@ -263,6 +263,17 @@ func TestARunStaysWhoseFilesAreNotKnown(t *testing.T) {
 				}
 				return fork
 			}},
+		{"files that were dropped", head + "roles: {a: {run: 'echo x > x'}, ok: {ask: Go on?}}\n" + ends, "", "the store has not all of them any more",
+			func(a *agents, id protocol.RunID) protocol.RunID {
+				_, err := a.e.DropFiles(context.Background(), id)
+				if err == nil {
+					_, err = cas.GC(context.Background(), inDir(a.e), cas.GCOptions{})
+				}
+				if err != nil {
+					a.t.Fatal(err)
+				}
+				return id
+			}},
 		{"a visit with files of its own", head + "roles: {a: {set: {n: 1}}, ok: {workflow: child.yaml, workspace: own}}\n" + ends,
 			"wf: 1\nname: child\nroles: {ask: {ask: Well?}}\nedges: [{from: START, to: ask}, {from: ask, to: END}]\n", "works in a copy of its own", nil},
 	} {

@@ -44,7 +44,9 @@ func Firings(workflow, place string) string {
 }
 
 // Firing is the request id of a firing: the same for the same workflow and minute, in every process.
-func Firing(workflow, place string, due time.Time) string { return FiringAt(Firings(workflow, place), due) }
+func Firing(workflow, place string, due time.Time) string {
+	return FiringAt(Firings(workflow, place), due)
+}
 
 // FiringAt is the request id of a firing that begins as Firings says.
 func FiringAt(begins string, due time.Time) string { return begins + due.UTC().Format(time.RFC3339) }

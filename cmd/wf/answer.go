@@ -110,9 +110,13 @@ func (a *app) answerRun(ctx context.Context, p *target, arg string, f answerFlag
 	if err != nil {
 		return err
 	}
-	if !f.record {
+	switch {
+	case before.Info.Machine != "":
+		a.Progress("answered %s of run %s, which goes on on the machine of its files", step, at.Run)
+	case f.record:
+		a.Progress("answered %s of run %s", step, at.Run)
+	default:
 		return a.attend(ctx, p, at.Run, before.Seq)
 	}
-	a.Progress("answered %s of run %s", step, at.Run)
 	return a.tell(ctx, p, at.Run)
 }
