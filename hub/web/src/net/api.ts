@@ -94,6 +94,8 @@ function search(q: object): string {
 
 export const api = {
   info: () => get<Info>("/v1/info"),
+  /** Whether the server reaches its store. One that is not reached itself is another matter, of which the connection tells. */
+  ready: () => get<unknown>("/readyz").then(() => true, (e: unknown) => !(e instanceof ApiError) || e.status !== 503),
   login: async (code: string) => keep((await post<Login>(loginPath, {code})).token),
   workflows: () => get<Workflows>("/v1/workflows"),
   runs: (q: RunQuery, signal?: AbortSignal) => get<Runs>(`/v1/runs${search(q)}`, signal),

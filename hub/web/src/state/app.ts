@@ -14,6 +14,8 @@ export const link = signal<Link>("connecting");
 /** Whether the server answered when it was asked who it is. */
 export const reached = signal(true);
 export const help = signal(false);
+/** Whether the server is there, and does not reach its store: what is shown is as it was. */
+export const away = signal(false);
 
 export const replay = new Replay({
   open: () => new WebSocket(`${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/v1/replay`, protocols(protocol)),
@@ -27,9 +29,17 @@ export const replay = new Replay({
 replay.onLink = (l) => {
   const before = link.value;
   link.value = l;
+  if (l !== "open") away.value = false; // then the connection tells
   // A refused handshake tells the browser nothing; the HTTP interface does.
   if (l === "lost" && before === "connecting") void meet();
 };
+
+const lookAtStore = 5000;
+setInterval(() => {
+  if (link.value !== "open" || document.hidden) return;
+  void api.ready().then((ready) => { away.value = !ready && link.value === "open"; });
+}, lookAtStore);
+
 addEventListener("online", () => replay.hurry());
 document.addEventListener("visibilitychange", () => {
   if (!document.hidden) replay.hurry();

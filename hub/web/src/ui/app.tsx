@@ -1,7 +1,7 @@
 // The frame: who is connected to what, where we are, and the keys.
 
 import {useEffect, useRef, useState} from "preact/hooks";
-import {dismiss, fault, go, help, hrefOf, info, link, locked, login, nextTheme, notes, now, reached, replay, route, theme} from "../state/app.ts";
+import {away, dismiss, fault, go, help, hrefOf, info, link, locked, login, nextTheme, notes, now, reached, replay, route, theme} from "../state/app.ts";
 import {Hub} from "./hub.tsx";
 import {Dialog} from "./widgets.tsx";
 import {Line} from "./form.tsx";
@@ -89,11 +89,12 @@ function Connection() {
   const l = link.value;
   const open = l === "open";
   const wait = l === "lost" ? Math.max(0, Math.ceil((replay.nextTry - now.value) / 1000)) : 0;
-  const word = open ? "live" : "reconnecting";
+  const stuck = open && away.value;
+  const word = stuck ? "the server waits for its store" : open ? "live" : "reconnecting";
   return (
-    <span class={`link ${open ? "open" : "lost"}`}>
+    <span class={`link ${open && !stuck ? "open" : "lost"}`}>
       <span class="dot" aria-hidden="true" />
-      <span role="status" aria-live="polite" data-link={open ? "open" : "lost"}>{word}</span>
+      <span role="status" aria-live="polite" data-link={open ? "open" : "lost"} data-store={stuck ? "away" : "there"}>{word}</span>
       {wait > 0 ? <span class="long" aria-hidden="true">in {wait} s</span> : null}
       {l === "lost" ? <button type="button" class="btn quiet" onClick={() => replay.hurry()}>now</button> : null}
     </span>

@@ -27,10 +27,12 @@ test("a run is followed while its database is lost and the standby takes its pla
   await pair.lose();
   await place.release(); // the step ends while there is no database; its result waits
   await until("the server misses its database", async () => !(await fetch(server.url + "/readyz")).ok);
+  await page.locator('[data-store="away"]').waitFor();
   await shot(page, "database-lost");
   assert.ok((await seq(page)) >= before, "what was seen stays");
   await pair.promote();
   await page.locator('[data-waiting="editor#1"]').getByRole("button", {name: "Publish it"}).click({timeout: 60_000});
+  await page.locator('[data-store="there"]').waitFor();
   await status(page, "done");
   assert.equal(await page.evaluate(() => window.sameDocument), true, "it was not loaded again");
   const run = await get(page, `/v1/runs/${id}`);
