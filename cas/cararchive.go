@@ -92,42 +92,47 @@ func WriteParts(ctx context.Context, w io.Writer, from Keeper, links []protocol.
 	return to.flush()
 }
 
-// JoinParts writes an archive of runs without the blocks that its reader has: the record says what it is of, and next gives the archives of WriteParts
-// that hold the others, io.EOF behind the last. What they hold is not checked by hash: Import does that.
-func JoinParts(w io.Writer, record protocol.Archive, next func() (io.ReadCloser, error)) (Stats, error) {
+// JoinParts writes an archive of runs without the blocks that its reader has: the record says what it is of. next names blocks and gives the archive of
+// WriteParts with them, io.EOF behind the last. A part that holds others, fewer or more is an error wrapping protocol.ErrCorrupt: it may come
+// from elsewhere. That each block is what its name says is for Import to check.
+func JoinParts(w io.Writer, record protocol.Archive, next func() ([]protocol.Link, io.ReadCloser, error)) (Stats, error) {
 	to := &archiveWriter{w: w, pause: func() {}}
 	if err := to.begin(record); err != nil {
 		return Stats{}, err
 	}
 	for {
-		part, err := next()
+		links, part, err := next()
 		if errors.Is(err, io.EOF) {
 			return to.end()
 		}
 		if err != nil {
 			return Stats{}, err
 		}
-		if err := errors.Join(to.join(part), part.Close()); err != nil {
+		if err := errors.Join(to.join(links, part), part.Close()); err != nil {
 			return Stats{}, err
 		}
 	}
 }
 
 // join adds the blocks of a part.
-func (a *archiveWriter) join(part io.Reader) error {
+func (a *archiveWriter) join(links []protocol.Link, part io.Reader) error {
 	c, err := newCARReader(part)
 	if err != nil {
 		return err
 	}
-	for {
-		b, _, err := c.next()
-		if errors.Is(err, io.EOF) {
+	for i := 0; ; i++ {
+		b, at, err := c.next()
+		switch over := errors.Is(err, io.EOF); {
+		case over && i == len(links):
 			return nil
+		case over:
+			return &CARError{at, fmt.Errorf("it ends after %d of %d blocks that were asked for", i, len(links))}
+		case err != nil:
+			return err
+		case i == len(links) || b.Link != links[i]:
+			return &CARError{at, fmt.Errorf("block %s was not asked for", b.Link)}
 		}
-		if err == nil {
-			err = a.add(b.Link, b.Data)
-		}
-		if err != nil {
+		if err := a.add(b.Link, b.Data); err != nil {
 			return err
 		}
 	}

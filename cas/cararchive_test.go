@@ -31,14 +31,14 @@ func TestAnArchiveInParts(t *testing.T) {
 	joined := func(some []protocol.Link, size int) *bytes.Buffer {
 		t.Helper()
 		out, chunks := new(bytes.Buffer), slices.Collect(slices.Chunk(some, size))
-		_, err := cas.JoinParts(out, record, func() (io.ReadCloser, error) {
+		_, err := cas.JoinParts(out, record, func() ([]protocol.Link, io.ReadCloser, error) {
 			if len(chunks) == 0 {
-				return nil, io.EOF
+				return nil, nil, io.EOF
 			}
-			part := new(bytes.Buffer)
-			err := cas.WriteParts(t.Context(), part, from, chunks[0])
+			part, links := new(bytes.Buffer), chunks[0]
+			err := cas.WriteParts(t.Context(), part, from, links)
 			chunks = chunks[1:]
-			return io.NopCloser(part), err
+			return links, io.NopCloser(part), err
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -48,6 +48,22 @@ func TestAnArchiveInParts(t *testing.T) {
 	for _, size := range []int{1, 7, len(all), len(all) + 1} {
 		if !bytes.Equal(joined(all, size).Bytes(), whole.Bytes()) {
 			t.Errorf("parts of %d blocks make another archive than that of all", size)
+		}
+	}
+	for name, sent := range map[string][]protocol.Link{"fewer": all[:4], "more": all[:6], "others": append(slices.Clone(all[:4]), all[9])} {
+		part, asked := new(bytes.Buffer), false
+		if err := cas.WriteParts(t.Context(), part, from, sent); err != nil {
+			t.Fatal(err)
+		}
+		_, err := cas.JoinParts(io.Discard, record, func() ([]protocol.Link, io.ReadCloser, error) {
+			if asked {
+				return nil, nil, io.EOF
+			}
+			asked = true
+			return all[:5], io.NopCloser(part), nil
+		})
+		if !errors.Is(err, protocol.ErrCorrupt) {
+			t.Errorf("a part with %s blocks than were asked for: %v", name, err)
 		}
 	}
 	importing := func(archive *bytes.Buffer) (cas.Imported, error) {

@@ -138,7 +138,8 @@ func importHeads(ctx context.Context, v *Verifier, into Keeper, in *Imported, o 
 		if err != nil {
 			return batch, err
 		}
-		if recorded && h.Link != in.Roots[0] {
+		child := recorded && h.Link != in.Roots[0]
+		if child {
 			in.Children = append(in.Children, id)
 		} else {
 			in.Runs = append(in.Runs, id)
@@ -152,7 +153,7 @@ func importHeads(ctx context.Context, v *Verifier, into Keeper, in *Imported, o 
 			continue
 		}
 		m := Move{Name: h.Name, Old: old.Link, New: h.Link, Note: "import"}
-		if len(in.Children) > 0 && in.Children[len(in.Children)-1] == id {
+		if child {
 			m.Root = protocol.RunOf(heads[0].Name)
 		}
 		forward := !old.Link.Defined()

@@ -12,6 +12,7 @@ import (
 
 	"wf/api"
 	"wf/cas"
+	"wf/cas/castest"
 	"wf/engine"
 	"wf/engine/lang"
 	"wf/protocol"
@@ -55,6 +56,11 @@ func TestRunsThatArriveAreKnown(t *testing.T) {
 	if err != nil || len(children) != 1 {
 		t.Fatal(children, err)
 	}
+	// A run that this program does not understand comes all the same.
+	castest.Sample(t, here, "strange", 3, nil)
+	if _, err := e.State(ctx, "strange"); err == nil {
+		t.Fatal("the strange run is understood")
+	}
 	arrived := func(what string, bring func(into store.Store) error) {
 		srv, dsn := postgres(t)
 		into, err := store.Open(ctx, dsn, store.Options{State: t.TempDir()})
@@ -64,6 +70,9 @@ func TestRunsThatArriveAreKnown(t *testing.T) {
 		defer into.Close()
 		if err := bring(into); err != nil {
 			t.Fatalf("%s: %v", what, err)
+		}
+		if _, _, err := into.Tip(ctx, "strange"); err != nil {
+			t.Errorf("%s: the strange run: %v", what, err)
 		}
 		rows, err := srv.Ask(ctx, dsn, `select concat_ws(' ', r.run, r.state, r.due, r.workflow, r.parent, h.root) from wf.runs r join wf.heads h on h.name = 'run/' || r.run`)
 		if err != nil {
@@ -87,7 +96,7 @@ func TestRunsThatArriveAreKnown(t *testing.T) {
 		return err
 	})
 	arrived("archives", func(into store.Store) error {
-		for _, run := range []protocol.RunID{parent, timer} {
+		for _, run := range []protocol.RunID{parent, timer, "strange"} {
 			archive := new(bytes.Buffer)
 			below, err := e.Descendants(ctx, run)
 			if err == nil {

@@ -42,7 +42,7 @@ func (k *Supervisor) room() int { return max(0, cmp.Or(k.most, mostDrives)-k.dri
 
 // awaitRoom waits until there is room, and says how much.
 func (k *Supervisor) awaitRoom() int {
-	full := time.NewTimer(relief)
+	full := time.NewTimer(cmp.Or(k.relief, relief))
 	defer full.Stop()
 	for {
 		_, next := k.ended()

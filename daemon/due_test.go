@@ -377,6 +377,28 @@ func TestAFleetServesOneSchedule(t *testing.T) {
 	}
 }
 
+// A full process takes some more after a while: what it drives waits for a run that no process would drive else.
+func TestAFullProcessIsRelieved(t *testing.T) {
+	srv, dsn := postgres(t)
+	f := &fleet{t: t, srv: srv, dsn: dsn, dir: t.TempDir(), log: slog.New(slog.DiscardHandler)}
+	over := make(chan protocol.RunID, 2)
+	f.watch = func(_ int, u api.Update) {
+		if _, ok := u.Data.(protocol.Finished); ok {
+			over <- u.Run
+		}
+	}
+	f.join(pgstore.Options{Poll: 50 * time.Millisecond})
+	f.supervisors[0].AtMost(1)
+	f.supervisors[0].RelieveAfter(300 * time.Millisecond)
+	first := f.begin(0, "wf: 1\nname: one\nroles: {a: {run: 'until [ -e go ]; do sleep 0.01; done'}}\n")
+	second := f.begin(0, "wf: 1\nname: two\nroles: {a: {run: 'touch go'}}\n")
+	f.start(0)
+	ended := map[protocol.RunID]bool{<-over: true, <-over: true}
+	if !ended[first] || !ended[second] {
+		t.Errorf("ended are %v", ended)
+	}
+}
+
 // A process drives no more runs at once than it may, whether they are due or given to it: others are left to other processes, and each ends.
 func TestAFullProcessLeavesRunsToOthers(t *testing.T) {
 	srv, dsn := postgres(t)

@@ -85,3 +85,6 @@ func (k *Supervisor) AtMost(n int) { k.most = n }
 
 // Driven is how many runs a supervisor drives.
 func (k *Supervisor) Driven() int { return k.driven() }
+
+// RelieveAfter has a full supervisor take some more after another time.
+func (k *Supervisor) RelieveAfter(d time.Duration) { k.relief = d }

@@ -33,8 +33,9 @@ type Supervisor struct {
 	// seen is told of a run that was read for another reason: where it stands. nil is for none.
 	seen func(protocol.RunID, *rules.State)
 
-	alone bool // drives what it is given, and looks for nothing else
-	most  int  // how many runs it drives at once of a store that other processes drive too; 0 is mostDrives
+	alone  bool          // drives what it is given, and looks for nothing else
+	relief time.Duration // 0 is relief, when a full process takes some more
+	most   int           // how many runs it drives at once of a store that other processes drive too; 0 is mostDrives
 
 	ctx  context.Context
 	stop context.CancelCauseFunc

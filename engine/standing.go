@@ -170,10 +170,15 @@ func (e *Engine) moved(ctx context.Context, st *cas.Staged, run protocol.RunID, 
 }
 
 // Arriving is where a run is that comes to another store: it is not due there before it is asked for. root is the run whose tree of runs it is a part of.
+// Of a run that this program does not understand, such as one of a later version, x is zero: it comes all the same.
 func (e *Engine) Arriving(ctx context.Context, run protocol.RunID) (x cas.Standing, root protocol.RunID, err error) {
 	s, err := e.State(ctx, run)
-	if err != nil {
+	switch {
+	case err == nil:
+	case ctx.Err() != nil, errors.Is(err, protocol.ErrUnreachable), errors.Is(err, protocol.ErrBusy):
 		return x, "", err
+	default:
+		return x, run, nil
 	}
 	x, root = Standing(run, s), run
 	x.Due = 0
@@ -197,7 +202,7 @@ func (e *Engine) Arrived(ctx context.Context, runs []protocol.RunID) error {
 		if err == nil {
 			x, _, err = e.Arriving(ctx, run)
 		}
-		if err == nil {
+		if err == nil && x.Run != "" {
 			x.At = head
 			err = e.Store.Commit(ctx, cas.Batch{Runs: []cas.Standing{x}})
 		}

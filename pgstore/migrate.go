@@ -16,7 +16,9 @@ import (
 func Init(ctx context.Context, dsn string, r Roles) (Meta, error) {
 	return change(ctx, dsn, func(c *conn, m *Meta) error {
 		there, err := c.locked(ctx, m)
-		if err == nil && !there {
+		if err == nil && there {
+			err = m.usable() // the rights are of all tables of this layout
+		} else if err == nil {
 			err = c.made(ctx, m)
 		}
 		for _, g := range r.grants() {

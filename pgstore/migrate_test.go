@@ -31,6 +31,9 @@ func TestMigrateWaitsForOlderProcesses(t *testing.T) {
 	do(`create role "` + role + `" login`)
 	must(pgstore.Init(ctx, dsn, pgstore.Roles{Worker: role}))(t)
 	do(layout1 + `; insert into wf.workers values ('\x01', 1, now(), 'alive', 7, 1, 60000), ('\x02', 1, now(), 'killed', 8, 1, 300), ('\x03', 1, now(), 'newer', 9, 2, 60000)`)
+	if _, err := pgstore.Init(ctx, dsn, pgstore.Roles{Worker: role}); !errors.Is(err, protocol.ErrStore) || !strings.Contains(protocol.HintOf(err), "wf store migrate") {
+		t.Errorf("rights were given on a store of layout 1: %v", err)
+	}
 	if _, err := pgstore.Open(ctx, dsn, pgstore.Options{}); !errors.Is(err, protocol.ErrStore) || !strings.Contains(protocol.HintOf(err), "wf store migrate") {
 		t.Errorf("a store of layout 1 was opened: %v", err)
 	}

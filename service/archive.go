@@ -71,7 +71,7 @@ func (l *Local) Import(ctx context.Context, archive io.Reader, o api.ImportOptio
 	}
 	came := slices.DeleteFunc(slices.Concat(got.Runs, got.Children), func(run protocol.RunID) bool { return slices.Contains(got.Held, run) })
 	if err := l.Engine.Arrived(context.WithoutCancel(ctx), came); err != nil {
-		return nil, err
+		l.Warn(err) // they are there
 	}
 	out := &api.Imported{Schema: "wf.import/v1", Runs: append([]protocol.RunID{}, got.Runs...), Roots: make([]string, len(got.Roots)), Blocks: got.Blocks, Bytes: got.Bytes,
 		Children: got.Children, Forwarded: got.Forwarded, Held: got.Held}

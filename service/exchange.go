@@ -31,7 +31,16 @@ func Bring(ctx context.Context, from, to api.Archive, run protocol.RunID, o api.
 			return nil
 		}
 		not, err := to.Lacking(ctx, some)
-		lacking, done.Blocks, some = append(lacking, not...), done.Blocks+len(some), nil
+		there := make(map[protocol.Link]bool, len(some))
+		for _, l := range some {
+			there[l] = true
+		}
+		for _, l := range not { // a server is given no other block of this store, whatever it asks for
+			if there[l] {
+				lacking, there[l] = append(lacking, l), false
+			}
+		}
+		done.Blocks, some = done.Blocks+len(some), nil
 		tell(done)
 		return err
 	}
@@ -86,9 +95,9 @@ func (p *parts) archive(record protocol.Archive) (archive io.ReadCloser, over <-
 }
 
 // next asks for the next ones.
-func (p *parts) next() (io.ReadCloser, error) {
+func (p *parts) next() ([]protocol.Link, io.ReadCloser, error) {
 	if len(p.left) == 0 {
-		return nil, io.EOF
+		return nil, nil, io.EOF
 	}
 	n := min(len(p.left), api.BlocksMost)
 	some := p.left[:n]
@@ -96,5 +105,5 @@ func (p *parts) next() (io.ReadCloser, error) {
 	p.asked(n)
 	r, w := io.Pipe()
 	go func() { w.CloseWithError(p.from.Parts(p.ctx, p.run, some, w)) }()
-	return r, nil
+	return some, r, nil
 }

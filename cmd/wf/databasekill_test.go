@@ -1,15 +1,12 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
-	"wf/api"
 	"wf/pgstore/pgtest"
 	"wf/protocol"
 )
@@ -22,10 +19,6 @@ func TestWorkersOfADatabase(t *testing.T) {
 		t.Skip("waits for a lease")
 	}
 	server := pgtest.Own(t)
-	dsn, err := server.Database(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
 	dir := t.TempDir()
 	write(t, dir, "steps.yaml", `
 wf: 1
@@ -41,23 +34,9 @@ edges:
   - {from: asks, to: last}
   - {from: last, to: END}
 `)
-	wf := func(args ...string) string {
-		t.Helper()
-		out, err := wfIn(dir, append(args, "--store", dsn)...).CombinedOutput()
-		if err != nil {
-			t.Fatalf("wf %s: %v\n%s", args, err, out)
-		}
-		return string(out)
-	}
-	wf("store", "init")
 	trustAll(t, dir)
-	serve := func() (p *process, said api.Serving) {
-		p = startProcess(t, dir, "serve", "--store", dsn, "--listen", "127.0.0.1:0")
-		if err := json.Unmarshal(p.line, &said); err != nil {
-			t.Fatal(err)
-		}
-		return p, said
-	}
+	dsn, err := server.Database(t.Context())
+	d := newShared(t, dir, dsn, err)
 	acts := func() string {
 		b, err := os.ReadFile(filepath.Join(dir, "acts"))
 		if err != nil && !os.IsNotExist(err) {
@@ -65,46 +44,26 @@ edges:
 		}
 		return strings.ReplaceAll(string(b), "\n", " ")
 	}
-	status := func(run string) protocol.RunStatus {
-		var v api.Run
-		if err := json.Unmarshal([]byte(wf("show", run, "-o", "json")), &v); err != nil {
-			t.Fatal(err)
-		}
-		return v.Status
-	}
-
-	until := func(is func() bool) { // a takeover takes a lease, and longer on a machine with much else to do
-		tick := time.NewTicker(100 * time.Millisecond)
-		defer tick.Stop()
-		for !is() {
-			<-tick.C
-		}
-	}
-
-	one, said := serve()
-	out, err := wfIn(dir, "run", "steps.yaml", "--detach", "--hub", said.Listen[0].URL, "--hub-token-file", said.TokenFile).Output()
-	if err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	run := strings.TrimSpace(string(out))
-	until(func() bool { return acts() == "begun " })
-	serve()
+	one, at := d.serve(dir)
+	run := d.begin(dir, at, "steps.yaml")
+	d.until("the command runs", func() bool { return acts() == "begun " })
+	d.serve(dir)
 	one.kill()
 	write(t, dir, "go", "")
-	until(func() bool { return status(run) == protocol.Waiting })
+	d.until("the run waits", func() bool { return d.show(dir, run).Status == protocol.Waiting })
 
 	if err := errors.Join(server.Kill(), server.Restart()); err != nil {
 		t.Fatal(err)
 	}
-	wf("answer", run, "yes")
-	until(func() bool { return status(run) == protocol.Done })
+	d.wf(dir, "answer", run, "yes")
+	d.until("the run is done", func() bool { return d.show(dir, run).Status == protocol.Done })
 	if got := acts(); got != "begun begun last " {
 		t.Errorf("it did %s", got)
 	}
-	wf("verify", "--all")
+	d.wf(dir, "verify", "--all")
 	copied := filepath.Join(dir, "copied")
 	for range 2 {
-		wf("store", "copy", dsn, copied)
+		d.wf(dir, "store", "copy", dsn, copied)
 	}
 	if out, err := wfIn(dir, "verify", "--all", "--store", copied).CombinedOutput(); err != nil {
 		t.Errorf("%v: %s", err, out)

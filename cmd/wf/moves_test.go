@@ -1,12 +1,10 @@
 package main
 
 import (
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"wf/api"
 	"wf/pgstore/pgtest"
@@ -43,10 +41,6 @@ func TestARunGoesOnOnAnotherMachine(t *testing.T) {
 	if testing.Short() {
 		t.Skip("waits for a lease")
 	}
-	dsn, err := pgtest.Shared(t).Database(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
 	machine := func() string {
 		dir := t.TempDir()
 		write(t, dir, "build.yaml", machinesYAML)
@@ -57,62 +51,23 @@ func TestARunGoesOnOnAnotherMachine(t *testing.T) {
 	}
 	one, two, three := machine(), machine(), machine()
 	acts, gone := filepath.Join(t.TempDir(), "acts"), filepath.Join(t.TempDir(), "go")
-	try := func(dir string, args ...string) (string, error) {
-		out, err := wfIn(dir, append(args, "--store", dsn)...).CombinedOutput()
-		return string(out), err
-	}
-	wf := func(dir string, args ...string) string {
-		t.Helper()
-		out, err := try(dir, args...)
-		if err != nil {
-			t.Fatalf("wf %s: %v\n%s", args, err, out)
-		}
-		return out
-	}
-	wf(one, "store", "init")
-	show := func(run string) (v api.Run) {
-		t.Helper()
-		if err := json.Unmarshal([]byte(wf(two, "show", run, "-o", "json")), &v); err != nil {
-			t.Fatal(err)
-		}
-		return v
-	}
-	until := func(is func() bool) {
-		tick := time.NewTicker(100 * time.Millisecond)
-		defer tick.Stop()
-		for !is() {
-			select {
-			case <-tick.C:
-			case <-t.Context().Done():
-				t.FailNow()
-			}
-		}
-	}
+	dsn, err := pgtest.Shared(t).Database(t.Context())
+	d := newShared(t, one, dsn, err)
+	show := func(run string) api.Run { return d.show(two, run) }
 	begun := func() int {
 		b, _ := os.ReadFile(acts) // none yet
 		return strings.Count(string(b), "begun")
 	}
-	serve := func(dir string) (p *process, said api.Serving) {
-		p = startProcess(t, dir, "serve", "--store", dsn, "--listen", "127.0.0.1:0")
-		if err := json.Unmarshal(p.line, &said); err != nil {
-			t.Fatal(err)
-		}
-		return p, said
-	}
-	first, said := serve(one)
-	id, err := wfIn(one, "run", "build.yaml", "-i", "acts="+acts, "-i", "go="+gone, "--detach", "--hub", said.Listen[0].URL, "--hub-token-file", said.TokenFile).Output()
-	if err != nil {
-		t.Fatalf("%v\n%s", err, stderrOf(err))
-	}
-	run := strings.TrimSpace(string(id))
-	until(func() bool { return begun() == 1 })
-	second, _ := serve(two)
+	first, at := d.serve(one)
+	run := d.begin(one, at, "build.yaml", "-i", "acts="+acts, "-i", "go="+gone)
+	d.until("the command runs", func() bool { return begun() == 1 })
+	second, _ := d.serve(two)
 	first.kill()
-	until(func() bool { return begun() == 2 })
+	d.until("it runs on another machine", func() bool { return begun() == 2 })
 	if err := os.WriteFile(gone, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	until(func() bool { return show(run).Status == protocol.Waiting })
+	d.until("the run waits", func() bool { return show(run).Status == protocol.Waiting })
 	v := show(run)
 	if got := contentsOf(t, v.Info.Workspace, "given", "plan", "built"); !strings.HasPrefix(v.Info.Workspace, two) || got != "given plan built" {
 		t.Errorf("it works in %s, with %s", v.Info.Workspace, got)
@@ -120,19 +75,19 @@ func TestARunGoesOnOnAnotherMachine(t *testing.T) {
 	if got := contentsOf(t, one, "given", "plan", "built"); got != "given plan" {
 		t.Errorf("the first machine has %s", got)
 	}
-	if out := wf(two, "log", run); !strings.Contains(out, "goes on in "+v.Info.Workspace) {
+	if out := d.wf(two, "log", run); !strings.Contains(out, "goes on in "+v.Info.Workspace) {
 		t.Errorf("wf log does not say that it moved:\n%s", out)
 	}
 
 	second.kill()
-	if out := wf(three, "answer", run, "well"); !strings.Contains(out, "goes on on the machine of its files") {
+	if out := d.wf(three, "answer", run, "well"); !strings.Contains(out, "goes on on the machine of its files") {
 		t.Errorf("wf answer where the files are not:\n%s", out)
 	}
-	if out, err := try(three, "resume", run); exitOf(t, err) != 4 || !strings.Contains(out, "--here") && !strings.Contains(out, "is driven by") {
+	if out, err := d.try(three, "resume", run); exitOf(t, err) != 4 || !strings.Contains(out, "--here") && !strings.Contains(out, "is driven by") {
 		t.Errorf("wf resume where the files are not: %v\n%s", err, out)
 	}
-	until(func() bool { // the claim of the process that was killed is over
-		out, err := try(three, "resume", run, "--here")
+	d.until("the run is brought here", func() bool { // the claim of the process that was killed is over
+		out, err := d.try(three, "resume", run, "--here")
 		if err != nil && !strings.Contains(out, "is driven by") {
 			t.Fatalf("wf resume --here: %v\n%s", err, out)
 		}
@@ -145,9 +100,9 @@ func TestARunGoesOnOnAnotherMachine(t *testing.T) {
 	if n := begun(); n != 2 {
 		t.Errorf("the command ran %d times", n)
 	}
-	wf(three, "replay", run, "--check")
-	wf(three, "verify", "--all")
-	wf(three, "store", "copy", dsn, filepath.Join(three, "copied"))
+	d.wf(three, "replay", run, "--check")
+	d.wf(three, "verify", "--all")
+	d.wf(three, "store", "copy", dsn, filepath.Join(three, "copied"))
 	if out, err := wfIn(three, "verify", "--all", "--store", filepath.Join(three, "copied")).CombinedOutput(); err != nil {
 		t.Errorf("%v: %s", err, out)
 	}

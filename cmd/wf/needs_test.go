@@ -1,13 +1,10 @@
 package main
 
 import (
-	"encoding/json"
 	"os/exec"
 	"strings"
 	"testing"
-	"time"
 
-	"wf/api"
 	"wf/pgstore/pgtest"
 	"wf/protocol"
 )
@@ -54,51 +51,17 @@ func TestARunWaitsForAWorkerThatHasWhatItNeeds(t *testing.T) {
 // In a database a worker that lacks it leaves the run to one that does not.
 func TestTheWorkerThatHasWhatARunNeedsDrivesIt(t *testing.T) {
 	t.Parallel()
-	dsn, err := pgtest.Shared(t).Database(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
 	dir := t.TempDir()
 	write(t, dir, "train.yaml", needsYAML)
 	trustAll(t, dir)
-	wf := func(args ...string) string {
-		t.Helper()
-		out, err := wfIn(dir, append(args, "--store", dsn)...).CombinedOutput()
-		if err != nil {
-			t.Fatalf("wf %s: %v\n%s", args, err, out)
-		}
-		return string(out)
-	}
-	wf("store", "init")
-	serve := func(more ...string) (said api.Serving) {
-		p := startProcess(t, dir, append([]string{"serve", "--store", dsn, "--listen", "127.0.0.1:0"}, more...)...)
-		if err := json.Unmarshal(p.line, &said); err != nil {
-			t.Fatal(err)
-		}
-		return said
-	}
-	first := serve()
-	id, err := wfIn(dir, "run", "train.yaml", "--detach", "--hub", first.Listen[0].URL, "--hub-token-file", first.TokenFile).Output()
-	if err != nil {
-		t.Fatalf("%v\n%s", err, stderrOf(err))
-	}
-	run := strings.TrimSpace(string(id))
-	show := func() (v api.Run) {
-		if err := json.Unmarshal([]byte(wf("show", run, "-o", "json")), &v); err != nil {
-			t.Fatal(err)
-		}
-		return v
-	}
-	tick := time.NewTicker(50 * time.Millisecond)
-	defer tick.Stop()
-	for len(show().Lacks) == 0 { // it is looked at while the first worker lets it go
-		<-tick.C
-	}
-	if out := wf("ls"); !strings.Contains(out, "waits for a worker that has gpu") {
+	dsn, err := pgtest.Shared(t).Database(t.Context())
+	d := newShared(t, dir, dsn, err)
+	_, at := d.serve(dir)
+	run := d.begin(dir, at, "train.yaml")
+	d.until("the run waits", func() bool { return len(d.show(dir, run).Lacks) > 0 }) // it is looked at while the first worker lets it go
+	if out := d.wf(dir, "ls"); !strings.Contains(out, "waits for a worker that has gpu") {
 		t.Errorf("wf ls: %s", out)
 	}
-	serve("--has", "gpu")
-	for show().Status != protocol.Done {
-		<-tick.C
-	}
+	d.serve(dir, "--has", "gpu")
+	d.until("the run is done", func() bool { return d.show(dir, run).Status == protocol.Done })
 }

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -54,8 +55,8 @@ func (a *API) copied(req *http.Request, w io.Writer) error {
 	return nil
 }
 
-// maxLine is how long a line of an answer is at most.
-const maxLine = 1 << 20
+// maxLine is how long a line of an answer is at most: the record of an archive names each run of a sub-workflow, of which there may be many.
+const maxLine = 64 << 20
 
 // lines calls f with each line of what GET path answers.
 func (a *API) lines(ctx context.Context, path string, f func([]byte) error) error {
@@ -72,7 +73,9 @@ func (a *API) lines(ctx context.Context, path string, f func([]byte) error) erro
 	for failed == nil && in.Scan() {
 		failed = f(in.Bytes())
 	}
-	failed = cmp.Or(failed, in.Err())
+	if failed = cmp.Or(failed, in.Err()); errors.Is(failed, bufio.ErrTooLong) {
+		failed = fmt.Errorf("GET %s: a line of the answer has more than %d bytes", path, maxLine)
+	}
 	r.CloseWithError(cmp.Or(failed, io.ErrClosedPipe))
 	if err := <-done; failed == nil {
 		return err

@@ -2,7 +2,9 @@ package client_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -45,6 +47,28 @@ func TestAnArchiveIsCopiedAsItComes(t *testing.T) {
 type counted int64
 
 func (c *counted) Write(b []byte) (int, error) { *c += counted(len(b)); return len(b), nil }
+
+// The record of an archive names each run of a sub-workflow: it is as long as that takes.
+func TestContentsOfManyRuns(t *testing.T) {
+	const runs = 20_000
+	cid := protocol.RawLink([]byte("head")).String()
+	s := serviceOf(t, func(w http.ResponseWriter, _ *http.Request) {
+		first := api.ArchiveContents{Schema: "wf.contents/v1"}
+		for i := range runs {
+			first.Runs = append(first.Runs, api.ArchivedRun{Run: protocol.RunID(fmt.Sprint("RUN", i)), Head: cid, Seq: 1, Files: cid})
+		}
+		lines := json.NewEncoder(w)
+		if err := errors.Join(lines.Encode(first), lines.Encode([]string{cid})); err != nil {
+			t.Error(err)
+		}
+	})
+	named, blocks := 0, 0
+	err := s.Contents(t.Context(), "R", api.ExportOptions{}, func(a protocol.Archive) error { named = len(a.Runs); return nil },
+		func(some []protocol.Link) error { blocks += len(some); return nil })
+	if err != nil || named != runs || blocks != 1 {
+		t.Errorf("%d runs and %d blocks are named: %v", named, blocks, err)
+	}
+}
 
 // What came until the connection broke off is no archive.
 func TestAnArchiveThatBreaksOffIsAnError(t *testing.T) {

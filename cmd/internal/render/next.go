@@ -59,7 +59,7 @@ func nextWorker(lacks []string) string {
 	case len(has) < len(lacks):
 		return "wf serve --has " + strings.Join(has, ",") + " on the machine of its files"
 	}
-	return "wf serve --has " + strings.Join(has, ",") + " where that is so"
+	return "wf serve --has " + strings.Join(has, ",") + " on a machine that has it"
 }
 
 // NextMend goes on under the definition as it is once it was edited.
