@@ -41,7 +41,14 @@ type Run struct {
 	Leftovers  []string               `json:"leftovers,omitempty"` // joins of a finished run that still wait, and for which roles
 
 	CleanupFailed []protocol.CleanupFailed `json:"cleanup_failed,omitempty"` // always roles that failed or were skipped; what the run concluded stands
+	Forks         []ForkPoint              `json:"forks,omitempty"`          // runs that share events of this one, and up to where; at most 100
 	Info          RunInfo                  `json:"info"`
+}
+
+// ForkPoint is a run at the other end of a fork, and the last event that both share.
+type ForkPoint struct {
+	Run protocol.RunID `json:"run"`
+	Seq protocol.Seq   `json:"seq"`
 }
 
 // Reuses says what became of the steps of a run that took earlier results, and of the others. A step that only takes values
@@ -70,7 +77,8 @@ type RunInfo struct {
 	Machine     string              `json:"machine,omitempty"` // that workspace is on, where that is another one than that of the process which is asked
 	File        string              `json:"file"`
 	Parent      *protocol.ParentRun `json:"parent"`
-	ForkedFrom  *CID                `json:"forked_from"` // the newest event that both runs share
+	ForkedFrom  *CID                `json:"forked_from"`       // the newest event that both runs share
+	ForkOf      *ForkPoint          `json:"fork_of,omitempty"` // the run that a fork shares its events with, and up to where; left out where that is not in the store
 	Inputs      protocol.JSON       `json:"inputs"`
 	Trigger     *protocol.Trigger   `json:"trigger,omitempty"`   // what began it; left out where a person or a client did
 	CausedBy    *protocol.CausedBy  `json:"caused_by,omitempty"` // the notification that started the run

@@ -123,10 +123,18 @@ func New(u *compose.Setup, s store.Store, o Options) (*Daemon, error) {
 		_, err := s.Head(ctx, "")
 		return err
 	})
-	d.server = &server.Server{Service: d.Service, Feed: s, Name: d.Name, Version: u.Version, Replay: d.replay.WebSocket(), Events: d.replay.Events(), Page: web.Handler(),
+	d.server = &server.Server{Service: d.Service, Feed: s, Forks: countForks(s), Name: d.Name, Version: u.Version, Replay: d.replay.WebSocket(), Events: d.replay.Events(), Page: web.Handler(),
 		Metrics: all, Ready: d.probe.ready, Log: d.Log,
 		Hooks: &hook.Receiver{Find: d.hook, Log: o.Log}}
 	return d, nil
+}
+
+// countForks counts the runs that were forked from one.
+func countForks(s store.Store) func(context.Context, protocol.RunID) (int, error) {
+	return func(ctx context.Context, run protocol.RunID) (int, error) {
+		forks, err := s.Forks(ctx, run)
+		return len(forks), err
+	}
 }
 
 // Dir is the name of the directory, in a store or in the state of a user, that holds what a daemon

@@ -137,6 +137,28 @@ func (b *viewer) all(ctx context.Context, first protocol.Seq) error {
 		return err
 	}
 	b.v.Foreign = b.e.Foreign(ctx, h, b.s)
+	return b.kin(ctx)
+}
+
+// mostForks is how many forks of a run a view names.
+const mostForks = 100
+
+// kin names the runs that share events with this one.
+func (b *viewer) kin(ctx context.Context) error {
+	base, shared, err := b.e.Store.Base(ctx, b.v.ID)
+	if err != nil {
+		return err
+	}
+	if base != "" {
+		b.v.Info.ForkOf = &api.ForkPoint{Run: base, Seq: shared}
+	}
+	forks, err := b.e.Store.Forks(ctx, b.v.ID)
+	if err != nil {
+		return err
+	}
+	for _, f := range forks[:min(len(forks), mostForks)] {
+		b.v.Forks = append(b.v.Forks, api.ForkPoint{Run: f.Run, Seq: f.Seq})
+	}
 	return nil
 }
 

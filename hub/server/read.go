@@ -150,9 +150,28 @@ func (s *Server) run(c *call) (any, error) {
 
 // atHead answers what nothing but an event of its run changes, unless the client holds it already.
 func atHead(handle handler) handler {
+	return tagged(handle, func(*Server, *call) (string, error) { return "", nil })
+}
+
+// withForks is atHead for what a fork of the run changes too.
+func withForks(handle handler) handler {
+	return tagged(handle, func(s *Server, c *call) (string, error) {
+		if s.Forks == nil {
+			return "", nil
+		}
+		n, err := s.Forks(c.Context(), c.run)
+		return fmt.Sprintf("-%d", n), err
+	})
+}
+
+func tagged(handle handler, more func(*Server, *call) (string, error)) handler {
 	return func(s *Server, c *call) (any, error) {
 		head, _, err := s.Feed.Tip(c.Context(), c.run)
-		if err != nil || unchanged(c.w, c.Request, head.String()+"-"+s.Version, untilItMoves) {
+		if err != nil {
+			return nil, err
+		}
+		tag, err := more(s, c)
+		if err != nil || unchanged(c.w, c.Request, head.String()+"-"+s.Version+tag, untilItMoves) {
 			return nil, err
 		}
 		return handle(s, c)

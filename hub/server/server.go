@@ -33,6 +33,8 @@ type Server struct {
 
 	// NewCode makes a one-time code for a browser; nil where nothing listens for one.
 	NewCode func() (api.Code, error)
+	// Forks is how many runs there are that were forked from one: no event of it tells. nil where none ever are.
+	Forks func(context.Context, protocol.RunID) (int, error)
 
 	Metrics http.Handler // GET /metrics; nil is none
 	// Ready is nil where requests are answered, else why they are not, which only the log is told; nil is always.
@@ -80,7 +82,7 @@ var routes = []route{
 	{"GET", "/v1/workflows", guard.Read, "", (*Server).workflows},
 	{"GET", "/v1/runs", guard.Read, listed, (*Server).runs},
 	{"POST", "/v1/runs", guard.Run, "", body(wanted, (*Server).start)},
-	{"GET", "/v1/runs/{id}", guard.Read, "limit before at", atHead((*Server).run)},
+	{"GET", "/v1/runs/{id}", guard.Read, "limit before at", withForks((*Server).run)},
 	{"DELETE", "/v1/runs/{id}", guard.Admin, "why dry_run", (*Server).remove},
 	{"GET", "/v1/runs/{id}/graph", guard.Read, "", atHead((*Server).graph)},
 	{"GET", "/v1/runs/{id}/steps/{step}", guard.Read, "", ofStep(api.Service.Step)},

@@ -328,6 +328,12 @@ export interface Finding {
   fix: string;
 }
 
+/** A run at the other end of a fork, and the last event that both share. */
+export interface ForkPoint {
+  run: string;
+  seq: number;
+}
+
 /** Fork says where a fork begins, and what differs in it. */
 export interface ForkRequest {
   step: string;
@@ -807,6 +813,7 @@ export interface Run {
   mend?: Mend; // Of a suspended run whose definition is wrong: how it goes on.
   leftovers?: Array<string>; // Joins of a finished run that still wait, and for which roles.
   cleanup_failed?: Array<CleanupFailed>; // Always roles that failed or were skipped; what the run concluded stands.
+  forks?: Array<ForkPoint>; // Runs that share events of this one, and up to where; at most 100.
   info: RunInfo;
 }
 
@@ -836,6 +843,7 @@ export interface RunInfo {
   file: string;
   parent: ParentRun | null;
   forked_from: CID | null; // The newest event that both runs share.
+  fork_of?: ForkPoint; // The run that a fork shares its events with, and up to where; left out where that is not in the store.
   inputs: Record<string, unknown>;
   trigger?: Trigger; // What began it; left out where a person or a client did.
   caused_by?: CausedBy; // The notification that started the run.

@@ -98,10 +98,12 @@ export async function begin(): Promise<void> {
 }
 
 // Where we are: #/, #/run/ID?step=coder%232&tab=messages&seq=12, #/agents, #/queue,
-// #/notifications?run=ID, #/tables?id=ID, #/deletions.
+// #/notifications?run=ID, #/tables?id=ID, #/deletions, #/workflows, #/compare?a=ID&b=ID.
+
+const pages = ["agents", "queue", "notifications", "tables", "deletions", "workflows", "compare"] as const;
 
 export interface Route {
-  page: "runs" | "run" | "agents" | "queue" | "notifications" | "tables" | "deletions";
+  page: "runs" | "run" | (typeof pages)[number];
   run: string;
   query: Record<string, string>;
 }
@@ -111,7 +113,8 @@ function parse(): Route {
   const [, page = "", id = ""] = path.split("/");
   const query = Object.fromEntries(new URLSearchParams(search));
   if (page === "run" && id) return {page: "run", run: decodeURIComponent(id), query};
-  if (page === "agents" || page === "queue" || page === "notifications" || page === "tables" || page === "deletions") return {page, run: "", query};
+  const named = pages.find((p) => p === page);
+  if (named) return {page: named, run: "", query};
   return {page: "runs", run: "", query};
 }
 

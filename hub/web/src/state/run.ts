@@ -2,6 +2,7 @@
 // tells beyond that.
 
 import {batch, computed, effect, signal} from "@preact/signals";
+import {fansOf, linesOf, type Fan, type Line, type Opened} from "../model/fans.ts";
 import {fold, State, type Step} from "../model/fold.ts";
 import {before, Journal, windowSpan} from "../model/journal.ts";
 import {Drafts} from "../model/live.ts";
@@ -55,6 +56,7 @@ export class Run {
   private bases = new Map<number, RunView[]>(); // the run as it was before a window; pages of its steps, the newest first
   private older = signal<readonly StepView[]>([]); // that the view has no room for
   private early: Step[] = []; // that the parts of the journal tell of, and the live state does not have
+  private fanned: {key: readonly unknown[]; fans: ReadonlyMap<string, Fan>} = {key: [], fans: new Map()};
   private past: {of: State; version: number; at: number; state: State} | null = null;
 
   /** The newest state. It is one object that grows; reading it subscribes to that. */
@@ -96,9 +98,28 @@ export class Run {
     return s.final || s.status === "suspended" || this.idle.value ? s.at : Math.max(s.at, now.value + skew);
   });
 
-  /** The status of a step, which was cut off where no process drives the run. */
+  /** The status of a step: one that was cut off where no process drives the run, and that of a command which failed and was treated as data. */
   statusOf(s: Step): string {
+    if (s.status === "ok" && s.record) {
+      const code = (this.told(s.id)?.output as Record<string, unknown> | null | undefined)?.["exit_code"];
+      if (typeof code === "number" && code !== 0) return "nonzero";
+    }
     return s.status === "running" && this.cursor.value === null && this.idle.value ? "interrupted" : s.status;
+  }
+
+  /** The fan-outs among the steps that are looked at, by visit. */
+  get fans(): ReadonlyMap<string, Fan> {
+    const key = [this.state, this.version.value, this.steps.value, this.idle.value];
+    if (this.fanned.key.length === 0 || key.some((k, i) => k !== this.fanned.key[i])) this.fanned = {key, fans: fansOf(this.state.steps.values(), (s) => this.statusOf(s))};
+    return this.fanned.fans;
+  }
+
+  /** Which items of fan-outs are shown, where a person has said so. */
+  readonly opened = signal<Opened>(new Map());
+
+  /** The lines of the list of steps. */
+  lines(chosen: string): Line[] {
+    return linesOf(this.state.steps.values(), this.fans, this.opened.value, chosen, (s) => this.statusOf(s));
   }
 
   /** The time that is looked at: that of an event, or now. */

@@ -4,7 +4,9 @@ import {useState} from "preact/hooks";
 import {api, ApiError} from "../net/api.ts";
 import {go, tell} from "../state/app.ts";
 import type {Run} from "../state/run.ts";
-import {Dialog} from "./widgets.tsx";
+import {plain} from "../model/text.ts";
+import {useLoad} from "./load.ts";
+import {Ago, Dialog, Status} from "./widgets.tsx";
 import {Line} from "./form.tsx";
 
 export function Deed({title, verb, danger, ready = true, onClose, deed, children}: {
@@ -92,9 +94,13 @@ export function ForkDialog({run, steps, step, onClose}: {run: string; steps: str
   const [at, setAt] = useState(step || steps.at(-1) || "");
   const [after, setAfter] = useState(false);
   const [note, setNote] = useState("");
+  const [model, setModel] = useState("");
+  const role = model.trim() === "" ? "" : at.split("#", 1)[0]!;
+  const [every, setEvery] = useState(false);
   return (
     <Deed title="Fork this run" verb="Fork" ready={at !== ""} onClose={onClose} deed={async () => {
-      const got = await api.fork(run, at, after, note.trim());
+      const models = model.split(",").map((m) => m.trim()).filter(Boolean);
+      const got = await api.fork(run, {step: at, after, ...(note.trim() ? {note: note.trim()} : {}), ...(models.length ? {models: {[every ? "" : role]: models}} : {})});
       tell(`forked: ${got.id}`);
       go("run", got.id);
     }}>
@@ -110,7 +116,27 @@ export function ForkDialog({run, steps, step, onClose}: {run: string; steps: str
         <div class="lab flag"><input type="radio" id="fork-redo" name="fork-how" checked={!after} onInput={() => setAfter(false)} /><label for="fork-redo">do it again</label></div>
         <div class="lab flag"><input type="radio" id="fork-after" name="fork-how" checked={after} onInput={() => setAfter(true)} /><label for="fork-after">keep it, go on behind it</label></div>
       </fieldset>
+      <Line label="Another model" value={model} set={setModel} hint={`as in --model; several are tried in order. Empty: as in this run`} />
+      {role ? <div class="lab flag"><input type="checkbox" id="fork-every" checked={every} onInput={(e) => setEvery(e.currentTarget.checked)} /><label for="fork-every">for every role, not {role} alone</label></div> : null}
       <Line label="Note" value={note} set={setNote} />
+    </Deed>
+  );
+}
+
+/** Which run to compare this one with: the newest of its workflow, or one that is named. */
+export function CompareDialog({run, workflow, onClose}: {run: string; workflow: string; onClose: () => void}) {
+  const [other, setOther] = useState("");
+  const got = useLoad((signal) => api.runs({workflow, limit: 20}, signal), [workflow]);
+  const runs = (got.value?.items ?? []).filter((r) => r.id !== run);
+  return (
+    <Deed title="Compare this run" verb="Compare" ready={other.trim() !== ""} onClose={onClose} deed={async () => go("compare", "", {a: run, b: other.trim()})}>
+      <Line label="With run" value={other} set={setOther} first hint="its id" />
+      {got.error ? <p class="worse" role="alert">{got.error}</p> : null}
+      {runs.length ? (
+        <ul class="picks" aria-label="the newest runs of this workflow">
+          {runs.map((r) => <li><button type="button" class="btn quiet" aria-pressed={other === r.id} onClick={() => setOther(r.id)}><Status of={r.status} bare /><span class="mono">{r.id}</span> {plain(r.title || r.workflow)} <span class="dim"><Ago at={r.started} /></span></button></li>)}
+        </ul>
+      ) : null}
     </Deed>
   );
 }

@@ -10,6 +10,7 @@ import {api} from "../net/api.ts";
 import {fault, hrefOf} from "../state/app.ts";
 import type {Run} from "../state/run.ts";
 import {Scroll, TextBox, Values} from "./widgets.tsx";
+import {Markdown} from "./markdown.tsx";
 import {StepHead} from "./step.tsx";
 
 interface Turn {
@@ -116,7 +117,7 @@ function TurnOf({t: {e, answer}}: {t: Turn}) {
   };
   switch (e.type) {
     case "text":
-      return <div class="turn said">{when}<div class="box"><div class="cap"><b>says</b></div><Long text={d["content"] as Text} /></div></div>;
+      return <div class="turn said">{when}<div class="box"><div class="cap"><b>says</b></div><Long text={d["content"] as Text} drawn /></div></div>;
     case "thinking":
       return <div class="turn">{when}<Fold summary={<><b>thinks</b> {headline(textOf(d["content"]), 100)}</>}><Long text={d["content"] as Text} /></Fold></div>;
     case "tool_call":
@@ -184,10 +185,11 @@ function Fold({summary, bad, children}: {summary: ComponentChildren; bad?: boole
 }
 
 // A text, or the button that fetches one that was too long for a frame.
-function Long({text}: {text: Text}) {
+function Long({text, drawn}: {text: Text; drawn?: boolean}) {
   const [got, setGot] = useState<string | null>(null);
-  if (text === null || text === undefined || typeof text === "string") return <Scroll text={text ?? ""} />;
-  if (got !== null) return <Scroll text={got} />;
+  const all = text === null || text === undefined ? "" : typeof text === "string" ? text : got;
+  if (all !== null) return drawn ? <Markdown text={all} /> : <Scroll text={all} />;
+  if (typeof text !== "object" || text === null) return null;
   const cid = text["/"];
   return <p class="empty"><button type="button" class="btn" onClick={() => api.payload(cid).then(setGot, fault)}>Read the whole text</button></p>;
 }

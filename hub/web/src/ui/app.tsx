@@ -2,12 +2,14 @@
 
 import {useEffect, useRef, useState} from "preact/hooks";
 import {away, dismiss, fault, go, help, hrefOf, info, link, locked, login, nextTheme, notes, now, reached, replay, route, theme} from "../state/app.ts";
+import {Compare} from "./compare.tsx";
 import {Hub} from "./hub.tsx";
 import {Dialog} from "./widgets.tsx";
 import {Line} from "./form.tsx";
 import {RunPage} from "./run.tsx";
 import {Runs} from "./runs.tsx";
 import {OfStore} from "./store.tsx";
+import {Workflows} from "./workflows.tsx";
 import {keyed} from "./keys.ts";
 
 export function App() {
@@ -35,7 +37,7 @@ export function App() {
       }}>Skip to the content</a>
       <Top />
       <main id="main" ref={main} tabIndex={-1}>
-        {info.value === null ? <Waiting /> : r.page === "run" ? <RunPage key={r.run} id={r.run} /> : r.page === "runs" ? <Runs /> : r.page === "agents" || r.page === "queue" ? <Hub page={r.page} /> : <OfStore key={r.page} page={r.page} />}
+        {info.value === null ? <Waiting /> : r.page === "run" ? <RunPage key={r.run} id={r.run} /> : r.page === "runs" ? <Runs /> : r.page === "agents" || r.page === "queue" ? <Hub page={r.page} /> : r.page === "workflows" ? <Workflows /> : r.page === "compare" ? <Compare /> : <OfStore key={r.page} page={r.page} />}
       </main>
       <Notes />
       {help.value ? <Help /> : null}
@@ -45,12 +47,13 @@ export function App() {
 
 function Top() {
   const r = route.value;
-  const at = (page: string) => (r.page === page || (page === "runs" && r.page === "run") ? "page" : undefined);
+  const at = (page: string) => (r.page === page || (page === "runs" && (r.page === "run" || r.page === "compare")) ? "page" : undefined);
   return (
     <header class="top">
       <a class="brand" href={hrefOf("runs")} aria-label="wf, all runs"><img src="/assets/icon.svg" alt="" width={22} height={22} /><span>wf</span></a>
       <nav aria-label="Pages">
         <a href={hrefOf("runs")} aria-current={at("runs")}>Runs</a>
+        <a href={hrefOf("workflows")} aria-current={at("workflows")}>Workflows</a>
         {info.value?.kind === "hub" ? <a href={hrefOf("agents")} aria-current={at("agents")}>Agents</a> : null}
         {info.value?.kind === "hub" ? <a href={hrefOf("queue")} aria-current={at("queue")}>Queue</a> : null}
         <a href={hrefOf("notifications")} aria-current={at("notifications")}>Notifications</a>

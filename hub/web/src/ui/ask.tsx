@@ -9,6 +9,7 @@ import {api} from "../net/api.ts";
 import {fault, may, tell} from "../state/app.ts";
 import {Scroll, Status} from "./widgets.tsx";
 import {FormFields, Line} from "./form.tsx";
+import {Markdown} from "./markdown.tsx";
 import {Choices} from "./run.tsx";
 
 const asks: Record<string, string> = {
@@ -59,7 +60,7 @@ export function Ask({run, question: q, told, choose}: {run: string; question: Qu
         {q.due ? <span class="dim">until {day(q.due)}{told?.on_timeout ? `, then ${after[told.on_timeout] ?? told.on_timeout}` : ""}</span> : null}
         {q.assignees.length ? <span class="dim">asked of {plain(q.assignees.join(", "))}</span> : null}
       </div>
-      {asked ? <Scroll text={asked} label="the question" /> : null}
+      {asked ? q.kind === "approval" || q.kind === "signal" ? <Scroll text={asked} label="the question" /> : <div class="asked"><Markdown text={asked} label="the question" /></div> : null}
       {q.kind === "timer" || !may("answer") ? null : (
         <form noValidate onSubmit={(e) => {
           e.preventDefault();

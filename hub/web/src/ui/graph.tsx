@@ -3,7 +3,10 @@
 import {useEffect, useRef, useState} from "preact/hooks";
 import {way, type State} from "../model/fold.ts";
 import {api} from "../net/api.ts";
+import {isClosed} from "../state/layout.ts";
 import type {Run} from "../state/run.ts";
+import {Panel} from "./panel.tsx";
+import {Canvas} from "./canvas.ts";
 
 const ns = "http://www.w3.org/2000/svg";
 const elements = new Set(["svg", "g", "path", "rect", "circle", "text", "title", "desc"]);
@@ -14,11 +17,13 @@ const attributes = new Set([
 export function Graph({run, chosen, choose}: {run: Run; chosen: string; choose: (id: string) => void}) {
   const [drawn, setDrawn] = useState<Drawn | null>(null);
   const [failed, setFailed] = useState(false);
-  const box = useRef<HTMLDivElement>(null);
+  const [zoom, setZoom] = useState("");
+  const canvas = useRef<Canvas | null>(null);
   const definition = run.view.value?.definition ?? "";
   const over = run.head.final; // then the server knows the way to the end
   const pick = useRef((_: string) => {});
   const state = run.state;
+  const closed = isClosed("graph");
   pick.current = (role) => {
     // A second click on a role goes to its visit before.
     const visits = [...state.steps.values()].filter((s) => s.role === role).map((s) => s.id);
@@ -40,25 +45,48 @@ export function Graph({run, chosen, choose}: {run: Run; chosen: string; choose: 
       mine = false;
     };
   }, [definition, run.id, over]);
+  const box = useRef<HTMLDivElement>(null);
+  const map = useRef<HTMLDivElement>(null);
   useEffect(() => {
-    if (drawn) box.current!.replaceChildren(drawn.svg);
-  }, [drawn]);
+    if (!drawn || closed) return;
+    const c = (canvas.current = new Canvas(box.current!, map.current!, drawn.svg, canvas.current?.place ?? null, setZoom));
+    return () => c.stop();
+  }, [drawn, closed]);
   const seq = state.seq;
   const role = state.steps.get(chosen)?.role ?? "";
   useEffect(() => {
-    if (drawn) paint(drawn, state, role);
-  }, [drawn, state, seq, role]);
+    if (!drawn || closed) return;
+    paint(drawn, state, role);
+    canvas.current!.repaint();
+  }, [drawn, state, seq, role, closed]);
   useEffect(() => {
     const node = drawn?.svg.querySelector(`[data-role="${CSS.escape(role)}"]`);
-    if (node) reveal(box.current!, node);
-  }, [drawn, role]);
+    if (node) canvas.current?.reveal(node);
+  }, [drawn, role, closed]);
 
+  const act = (f: (c: Canvas) => void) => () => canvas.current && f(canvas.current);
   return (
-    <section class="panel graph" aria-label="Graph">
-      <header><h2>Graph</h2></header>
-      <div class="paper-box" ref={box} tabIndex={0} role="group" aria-label="graph of the workflow" />
+    <Panel id="graph" name="Graph" beside={closed ? null : (
+      <div class="ctl" role="group" aria-label="View of the graph">
+        <button type="button" class="btn quiet icon" aria-label="smaller" title="Smaller (-)" onClick={act((c) => c.by(1 / 1.25))}>−</button>
+        <span class="dim zoom" aria-live="polite">{zoom}</span>
+        <button type="button" class="btn quiet icon" aria-label="larger" title="Larger (+)" onClick={act((c) => c.by(1.25))}>+</button>
+        <button type="button" class="btn quiet tight" title="All of it (0)" onClick={act((c) => c.fit())}>Fit</button>
+        <button type="button" class="btn quiet tight" onClick={act((c) => c.whole())}>Full screen</button>
+      </div>
+    )}>
+      <div class="stage">
+        <div class="paper-box" ref={box} tabIndex={0} role="group" aria-label="graph of the workflow" onKeyDown={(e) => {
+          const f = {"+": () => canvas.current?.by(1.25), "=": () => canvas.current?.by(1.25), "-": () => canvas.current?.by(1 / 1.25), "0": () => canvas.current?.fit()}[e.key];
+          if (!f || e.ctrlKey || e.metaKey) return;
+          e.preventDefault();
+          e.stopPropagation();
+          f();
+        }} />
+        <div class="map" ref={map} aria-hidden="true" />
+      </div>
       {failed ? <p class="empty">The graph cannot be drawn.</p> : drawn ? null : <p class="empty">Reading…</p>}
-    </section>
+    </Panel>
   );
 }
 
@@ -88,7 +116,6 @@ function clean(text: string, pick: (role: string) => void): Drawn | null {
   };
   const svg = copy(root) as SVGSVGElement;
   svg.setAttribute("role", "group");
-  svg.style.minWidth = `${Math.round(0.7 * (Number(svg.getAttribute("width")) || 0))}px`; // smaller it cannot be read
   const last = new Set([...svg.querySelectorAll(".arc.taken")].filter((a) => ends.has(a.getAttribute("data-to") ?? "")));
   svg.querySelector(":scope > title")?.remove(); // it would cover the titles of the nodes
   // What the server painted is taken off: paint does it for any seq.
@@ -106,15 +133,6 @@ function clean(text: string, pick: (role: string) => void): Drawn | null {
     });
   }
   return {svg, last};
-}
-
-/** Scrolls the box, and only the box, to a node. */
-function reveal(box: HTMLElement, node: Element): void {
-  const outer = box.getBoundingClientRect();
-  const inner = node.getBoundingClientRect();
-  const beyond = (from: number, to: number, low: number, high: number) => (from < low ? from - low - 16 : to > high ? to - high + 16 : 0);
-  box.scrollTop += beyond(inner.top, inner.bottom, outer.top, outer.bottom);
-  box.scrollLeft += beyond(inner.left, inner.right, outer.left, outer.right);
 }
 
 const shownStatus: Record<string, string> = {

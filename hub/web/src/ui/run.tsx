@@ -6,23 +6,27 @@ import type {Choice} from "../model/service.ts";
 import {api} from "../net/api.ts";
 import {followAddress} from "../state/address.ts";
 import {fault, hrefOf, may, refine, route, tell} from "../state/app.ts";
+import {arrange, layout, usual} from "../state/layout.ts";
 import {Run} from "../state/run.ts";
 import {back} from "../state/runs.ts";
 import {Ask} from "./ask.tsx";
 import {Ago, copy, Empty, Status, statusWord} from "./widgets.tsx";
-import {CancelDialog, ForkDialog, MessageDialog, ResumeDialog} from "./actions.tsx";
+import {CancelDialog, CompareDialog, ForkDialog, MessageDialog, ResumeDialog} from "./actions.tsx";
 import {Detail, tabs} from "./detail.tsx";
 import {Graph} from "./graph.tsx";
+import {Outcome} from "./outcome.tsx";
+import {Edge} from "./panel.tsx";
 import {keyed} from "./keys.ts";
 import {Steps} from "./steps.tsx";
 import {Timeline} from "./timeline.tsx";
 
-type Deed = "" | "cancel" | "resume" | "fork" | "message";
+type Deed = "" | "cancel" | "resume" | "fork" | "message" | "compare";
 
 export function RunPage({id}: {id: string}) {
   const run = useMemo(() => new Run(id), [id]);
   const [deed, setDeed] = useState<Deed>("");
   const questions = useRef<HTMLDivElement>(null);
+  const work = useRef<HTMLDivElement>(null);
   useEffect(() => {
     run.start();
     const leave = followAddress(run);
@@ -35,13 +39,13 @@ export function RunPage({id}: {id: string}) {
   const query = route.value.query;
   const ready = run.ready.value;
   const state = run.state;
-  const ids = [...state.steps.keys()];
   const asked = query["step"] ?? "";
   const chosen = asked === "" ? latest(run) : state.steps.has(asked) || state.earlier > 0 ? asked : "";
   const choose = (step: string) => refine({step});
 
   useEffect(() => {
     const by = (n: number) => () => {
+      const ids = run.lines(chosen).flatMap((l) => l.step?.id ?? []);
       const i = ids.indexOf(chosen);
       const next = ids[i < 0 ? (n > 0 ? 0 : ids.length - 1) : Math.min(ids.length - 1, Math.max(0, i + n))];
       if (next) choose(next);
@@ -84,17 +88,28 @@ export function RunPage({id}: {id: string}) {
           <Ask key={`${q.step}@${q.since}`} run={id} question={q} told={view?.waiting?.find((w) => w.step === q.step)} choose={choose} />
         ))}
       </div>
-      <Timeline run={run} chosen={chosen} choose={choose} />
-      <div class="cols">
-        <div class="side">
-          <Graph run={run} chosen={chosen} choose={choose} />
-          <Steps run={run} chosen={chosen} choose={choose} />
+      <Outcome run={run} choose={choose} />
+      <div class="work" ref={work}>
+        <Timeline run={run} chosen={chosen} choose={choose} />
+        <div class="cols" style={{"--left": `${layout.value.left}%`}}>
+          <div class="side">
+            <Graph run={run} chosen={chosen} choose={choose} />
+            <Steps run={run} chosen={chosen} choose={choose} />
+          </div>
+          <Edge
+            label="width of graph and steps" upright value={layout.value.left} low={15} high={80} step={2} usual={usual.left} move={(left) => arrange({left})}
+            at={(e) => {
+              const r = work.current!.getBoundingClientRect();
+              return (100 * (e.clientX - r.left)) / r.width;
+            }}
+          />
+          <Detail run={run} step={chosen} />
         </div>
-        <Detail run={run} step={chosen} />
       </div>
       {deed === "cancel" ? <CancelDialog run={id} onClose={() => setDeed("")} /> : null}
       {deed === "resume" ? <ResumeDialog run={run} onClose={() => setDeed("")} /> : null}
       {deed === "fork" ? <ForkDialog run={id} steps={[...head.steps.keys()]} step={chosen} onClose={() => setDeed("")} /> : null}
+      {deed === "compare" ? <CompareDialog run={id} workflow={view?.workflow ?? ""} onClose={() => setDeed("")} /> : null}
       {deed === "message" ? <MessageDialog run={id} onClose={() => setDeed("")} /> : null}
     </>
   );
@@ -126,6 +141,8 @@ function Head({run, title, act}: {run: Run; title: string; act: (d: Deed) => voi
           <a href={back.value}>Runs</a><span aria-hidden="true">/</span>
           {view ? <><a href={hrefOf("runs", "", {workflow: view.workflow})} title="all runs of this workflow">{plain(view.workflow)}</a><span aria-hidden="true">/</span></> : null}
           <button type="button" class="mono btn quiet tight" onClick={() => void copy(run.id)} aria-label={`copy the id ${run.id}`} title="Copy the id">{run.id}</button>
+          {view?.info.fork_of ? <span>fork of <a href={hrefOf("run", view.info.fork_of.run)}>{view.info.fork_of.run}</a> after event {view.info.fork_of.seq}</span> : null}
+          {view?.forks?.length ? <Forks of={view.forks.map((f) => f.run)} /> : null}
           {view?.info.parent ? <a href={hrefOf("run", view.info.parent.run, {step: view.info.parent.step})}>part of {view.info.parent.run}</a> : null}
         </div>
         <h1>{title} <Status of={status} /></h1>
@@ -148,11 +165,27 @@ function Head({run, title, act}: {run: Run; title: string; act: (d: Deed) => voi
           {status === "running" || status === "queued" ? <button type="button" class="btn" title="Stop what runs; the run can be resumed" onClick={() => api.suspend(run.id).then(() => tell("suspended"), fault)}>Suspend</button> : null}
           {head.final ? null : <button type="button" class="btn" onClick={() => act("message")}>Message…</button>}
           <button type="button" class="btn" onClick={() => act("fork")} disabled={head.count === 0}>Fork…</button>
+          <Beside run={run} act={act} />
           {head.final ? null : <button type="button" class="btn danger" onClick={() => act("cancel")}>Cancel…</button>}
         </div>
       ) : null}
     </div>
   );
+}
+
+const named = 3; // forks that are named
+
+function Forks({of}: {of: string[]}) {
+  return <span>{of.length === 1 ? "its fork " : `${of.length} forks: `}{of.slice(-named).map((f, i) => <>{i ? ", " : ""}<a href={hrefOf("run", f)}>{f}</a></>)}{of.length > named ? ", …" : ""}</span>;
+}
+
+// A fork is compared with what it was forked from; another run with the one that is named.
+function Beside({run, act}: {run: Run; act: (d: Deed) => void}) {
+  const view = run.view.value;
+  const other = view?.info.fork_of?.run ?? view?.forks?.at(-1)?.run;
+  return other
+    ? <a class="btn" href={hrefOf("compare", "", view!.info.fork_of ? {a: other, b: run.id} : {a: run.id, b: other})}>Compare</a>
+    : <button type="button" class="btn" onClick={() => act("compare")}>Compare…</button>;
 }
 
 /** Choices as buttons, the primary one first. */

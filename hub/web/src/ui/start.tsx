@@ -10,7 +10,7 @@ import {Dialog} from "./widgets.tsx";
 import {FormFields, Line} from "./form.tsx";
 import type {StartRequest} from "../model/service.ts";
 
-export function Start({onClose}: {onClose: () => void}) {
+export function Start({workflow = "", onClose}: {workflow?: string; onClose: () => void}) {
   const all = workflows.value;
   const here = useRef(true); // until the dialog is closed
   useEffect(() => {
@@ -19,7 +19,7 @@ export function Start({onClose}: {onClose: () => void}) {
       here.current = false;
     };
   }, []);
-  const [name, setName] = useState("");
+  const [name, setName] = useState(workflow);
   const chosen = all?.find((w) => w.name === name) ?? all?.find((w) => !w.problem) ?? all?.[0];
   const fields = useMemo(() => fieldsOf(chosen?.inputs), [chosen]);
   const [typed, setTyped] = useState<Record<string, string>>({});

@@ -1,10 +1,13 @@
 // The visits of a run, in the order of their start.
 
 import {useEffect, useLayoutEffect, useRef, useState} from "preact/hooks";
+import {openedAtFirst, type Fan} from "../model/fans.ts";
 import {took, type Step} from "../model/fold.ts";
-import {headline, shown, span} from "../model/text.ts";
+import {headline, plural, span} from "../model/text.ts";
 import type {Run} from "../state/run.ts";
-import {Status, StepName} from "./widgets.tsx";
+import {Panel} from "./panel.tsx";
+import {said} from "./said.ts";
+import {Status, statusWord, StepName} from "./widgets.tsx";
 
 // Longer lists are drawn as far as they are in sight.
 const crowd = 200;
@@ -13,22 +16,24 @@ const spare = 12;
 
 export function Steps({run, chosen, choose}: {run: Run; chosen: string; choose: (id: string) => void}) {
   const state = run.state;
-  const list = [...state.steps.values()];
+  const list = run.lines(chosen);
   const many = list.length > crowd;
   const box = useRef<HTMLOListElement>(null);
   const [top, setTop] = useState(0);
-  const at = list.findIndex((s) => s.id === chosen);
+  const at = list.findIndex((l) => l.step?.id === chosen);
+  const keyOf = (l: (typeof list)[number] | undefined) => l?.step?.id ?? l?.fan?.id;
   // Steps that come in front leave what is in sight in its place.
-  const front = useRef({id: list[0]?.id, height: 0});
-  const grown = front.current.id !== list[0]?.id;
+  const front = useRef({id: keyOf(list[0]), height: 0});
+  const grown = front.current.id !== keyOf(list[0]);
   useLayoutEffect(() => {
-    const ol = box.current!;
-    if (grown && front.current.id !== undefined && list.some((s) => s.id === front.current.id)) ol.scrollTop += ol.scrollHeight - front.current.height;
-    front.current = {id: list[0]?.id, height: ol.scrollHeight};
+    const ol = box.current;
+    if (!ol) return; // it is folded away
+    if (grown && front.current.id !== undefined && list.some((l) => keyOf(l) === front.current.id)) ol.scrollTop += ol.scrollHeight - front.current.height;
+    front.current = {id: keyOf(list[0]), height: ol.scrollHeight};
   });
   useEffect(() => {
-    if (grown) return;
-    const ol = box.current!;
+    const ol = box.current;
+    if (grown || !ol) return;
     const li = ol.querySelector<HTMLElement>("[aria-current=true]")?.parentElement;
     const from = many ? at * rowHeight : (li?.offsetTop ?? 0);
     const to = from + (many ? rowHeight : (li?.offsetHeight ?? 0));
@@ -38,46 +43,48 @@ export function Steps({run, chosen, choose}: {run: Run; chosen: string; choose: 
   }, [chosen, list.length, run.view.value === null]);
   const from = many ? Math.max(0, Math.floor(top / rowHeight) - spare) : 0;
   const to = many ? from + Math.ceil(innerHeight / rowHeight) + 2 * spare : list.length;
+  const held = state.steps.size;
   return (
-    <section class={`panel steps${many ? " many" : ""}`} aria-label="Steps">
-      <header><h2>Steps</h2><span class="dim">{list.length < state.count ? `${list.length} of ${state.count}` : list.length}</span>
-        {state.earlier > 0 ? <button type="button" class="btn quiet tight end" onClick={() => void run.showEarlier()}>Show earlier</button> : null}
-      </header>
+    <Panel id="steps" name="Steps" class={many ? " many" : ""} beside={
+      <><span class="dim">{held < state.count ? `${held} of ${state.count}` : held}</span>
+        {state.earlier > 0 ? <button type="button" class="btn quiet tight" onClick={() => void run.showEarlier()}>Show earlier</button> : null}</>
+    }>
       <ol ref={box} onScroll={(e) => many && setTop(e.currentTarget.scrollTop)}>
-        {from > 0 ? <li role="presentation" style={{height: `${from * rowHeight}px`}} /> : null}
-        {list.slice(from, to).map((s) => <Item key={s.id} run={run} step={s} chosen={s.id === chosen} choose={choose} now={run.at} />)}
-        {to < list.length ? <li role="presentation" style={{height: `${(list.length - to) * rowHeight}px`}} /> : null}
+        {from > 0 ? <li aria-hidden="true" style={{height: `${from * rowHeight}px`}} /> : null}
+        {list.slice(from, to).map((l) => l.fan ? <Head key={l.fan.id} run={run} fan={l.fan} /> : <Item key={l.step.id} run={run} step={l.step} chosen={l.step.id === chosen} choose={choose} now={run.at} />)}
+        {to < list.length ? <li aria-hidden="true" style={{height: `${(list.length - to) * rowHeight}px`}} /> : null}
         {list.length === 0 ? <li class="empty">Nothing has begun yet.</li> : null}
       </ol>
-    </section>
+    </Panel>
   );
 }
 
-function Item({run, step: s, chosen, choose, now}: {run: Run; step: Step; chosen: boolean; choose: (id: string) => void; now: number}) {
-  const view = run.told(s.id);
-  const said = s.record ? summary(view?.output, view?.text ?? shown(s.said)) : s.failures.length ? s.failures.at(-1)!.message : shown(s.said);
+// The head of a fan-out tells how its items stand, and shows all of them, none, or those of one status.
+function Head({run, fan}: {run: Run; fan: Fan}) {
+  const show = run.opened.value.get(fan.id) ?? openedAtFirst(fan);
+  const open = (what: string) => (run.opened.value = new Map(run.opened.value).set(fan.id, what));
   return (
-    <li>
-      <button type="button" aria-current={chosen} onClick={() => choose(s.id)} data-step={s.id}>
-        <Status of={run.statusOf(s)} bare />
-        <span class="id"><StepName id={s.id} role={s.role} />{s.resumes ? <span class="dim" title="goes on with the conversation of its earlier visit" aria-label="resumes"> ↻</span> : null}</span>
-        <span class="took">{s.attempt > 1 ? `try ${s.attempt} · ` : ""}{s.status === "waiting" ? "waits" : span(took(s, now))}</span>
-        {said ? <span class="said">{headline(said, 140)}</span> : null}
-      </button>
+    <li class="fan" data-fan={fan.id}>
+      <button type="button" class="fold" aria-expanded={show !== ""} onClick={() => open(show === "" ? "all" : "")}><span aria-hidden="true">{show === "" ? "▸" : "▾"}</span><b>{fan.id}</b> {plural(fan.steps.length, "item")}</button>
+      <span class="counts" role="group" aria-label={`items of ${fan.id} by status`}>
+        {fan.counts.map(([status, n]) => (
+          <button type="button" class={`chip s-${status}`} aria-pressed={show === status} onClick={() => open(show === status ? "" : status)}>{n} {statusWord(status)}</button>
+        ))}
+      </span>
     </li>
   );
 }
 
-// What a step said, in a line: its summary or reason if it has one, else how its text begins.
-function summary(output: unknown, text: string): string {
-  if (output !== null && typeof output === "object" && !Array.isArray(output)) {
-    const o = output as Record<string, unknown>;
-    for (const k of ["summary", "reason", "choice", "title", "verdict", "status"]) if (typeof o[k] === "string" && o[k]) return o[k];
-    if (typeof o["exit_code"] === "number" && o["exit_code"] !== 0) return `exit ${o["exit_code"]} · ${lastLine(text)}`;
-  }
-  return text.replace(/^\s*---[\s\S]*?\n---\s*/, "");
-}
-
-function lastLine(text: string): string {
-  return text.trim().split("\n").at(-1) ?? "";
+function Item({run, step: s, chosen, choose, now}: {run: Run; step: Step; chosen: boolean; choose: (id: string) => void; now: number}) {
+  const line = said(run, s);
+  return (
+    <li class={s.item === null ? undefined : "item"}>
+      <button type="button" class="one" aria-current={chosen} onClick={() => choose(s.id)} data-step={s.id}>
+        <Status of={run.statusOf(s)} bare />
+        <span class="id"><StepName id={s.id} role={s.role} />{s.resumes ? <span class="dim" title="goes on with the conversation of its earlier visit" aria-label="resumes"> ↻</span> : null}</span>
+        <span class="took">{s.attempt > 1 ? `try ${s.attempt} · ` : ""}{s.status === "waiting" ? "waits" : span(took(s, now))}</span>
+        {line ? <span class="said">{headline(line, 140)}</span> : null}
+      </button>
+    </li>
+  );
 }

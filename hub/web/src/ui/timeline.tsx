@@ -4,7 +4,9 @@ import {useMemo, useRef} from "preact/hooks";
 import type {Step} from "../model/fold.ts";
 import {clock, plural, span} from "../model/text.ts";
 import {rows, ticks, type Axis} from "../model/timeline.ts";
+import {arrange, layout, usual} from "../state/layout.ts";
 import type {Run} from "../state/run.ts";
+import {Edge, Panel} from "./panel.tsx";
 
 const pct = (n: number): string => `${(100 * n).toFixed(3)}%`;
 
@@ -17,20 +19,10 @@ export function Timeline({run, chosen, choose}: {run: Run; chosen: string; choos
   const seq = cursor ?? head.seq;
   const entry = run.journal.at(seq);
   const idle = axis.gaps.reduce((ms, g) => ms + g.to - g.from, 0);
+  const lanes = useRef<HTMLDivElement>(null);
   return (
-    <section class="panel time" aria-label="Timeline">
-      <div class="lanes" aria-hidden="true">
-        <Lanes run={run} end={end} axis={axis} at={at} past={cursor !== null} chosen={chosen} choose={choose} />
-        <div class="over">
-          {axis.gaps.map((g) => <div class="gap" style={{left: pct(g.begin), width: pct(g.end - g.begin)}} />)}
-          {axis.holes.map((h) => <div class="hole" style={{left: pct(h.begin), width: pct(h.end - h.begin)}} />)}
-          <div class="play" style={{left: pct(axis.place(at))}} />
-        </div>
-      </div>
-      <div class="ruler" aria-hidden="true">
-        {ticks(axis, 10).filter((t) => t.place < 0.97).map((t) => <span key={t.after} style={{left: pct(t.place)}}>{t.after === 0 ? "0" : span(t.after).replace(".0 ", " ")}</span>)}
-      </div>
-      <div class="scrub">
+    <Panel id="time" name="Timeline" beside={
+      <>
         <div class="ctl">
           <button type="button" class="btn quiet icon" aria-label={run.playing.value ? "pause" : "replay"} title={run.playing.value ? "Pause (Space)" : "Replay (Space)"} onClick={() => run.play()}>
             <svg viewBox="0 0 16 16" width={14} height={14} aria-hidden="true" fill="currentColor">
@@ -40,19 +32,43 @@ export function Timeline({run, chosen, choose}: {run: Run; chosen: string; choos
           <button type="button" class="btn quiet icon" aria-label="one event back" title="One event back (←)" disabled={seq <= 1} onClick={() => run.look(seq - 1)}>‹</button>
           <button type="button" class="btn quiet icon" aria-label="one event on" title="One event on (→)" disabled={cursor === null} onClick={() => run.look(seq + 1)}>›</button>
         </div>
-        <Slider run={run} axis={axis} seq={seq} at={at} text={entry ? `event ${seq} of ${head.seq}: ${entry.type} ${entry.step}` : ""} />
-      </div>
-      <footer>
-        <span data-seq={seq} class={cursor === null ? undefined : "past"}>event {seq} of {head.seq}</span>
-        {entry ? <span>{entry.type}{entry.step ? ` · ${entry.step}` : ""}</span> : null}
-        {entry ? <span>{clock(entry.at)} · {span(entry.at - head.began)} in</span> : null}
-        {run.seeking.value === null ? null : <span role="status" class="seeking">reading event {run.seeking.value}…</span>}
-        {axis.holes.length ? <span>{plural(axis.holes.reduce((n, {hole}) => n + hole!.last - hole!.first + 1, 0), "event")} not read yet</span> : null}
-        {axis.gaps.length ? <span>{plural(axis.gaps.length, "idle gap")}, {span(idle)}, shortened</span> : null}
+        <div class="place">
+          <span data-seq={seq} class={cursor === null ? undefined : "past"}>event {seq} of {head.seq}</span>
+          {entry ? <span class="long">{entry.type}{entry.step ? ` · ${entry.step}` : ""}</span> : null}
+          {entry ? <span class="long">{clock(entry.at)} · {span(entry.at - head.began)} in</span> : null}
+          {run.seeking.value === null ? null : <span role="status" class="seeking">reading event {run.seeking.value}…</span>}
+          {axis.holes.length ? <span>{plural(axis.holes.reduce((n, {hole}) => n + hole!.last - hole!.first + 1, 0), "event")} not read yet</span> : null}
+          {axis.gaps.length ? <span class="long">{plural(axis.gaps.length, "idle gap")}, {span(idle)}, shortened</span> : null}
+        </div>
         {cursor === null ? null : <button type="button" class="btn live" onClick={() => run.look(null)}>Back to {head.final ? "the end" : "live"}</button>}
-      </footer>
-    </section>
+      </>
+    }>
+      <div class="lanes" aria-hidden="true" ref={lanes} style={{maxHeight: `${layout.value.lanes}px`}}>
+        <div class="all">
+          <Lanes run={run} end={end} axis={axis} at={at} past={cursor !== null} chosen={chosen} choose={choose} />
+          <div class="over">
+            {axis.gaps.map((g) => <div class="gap" style={{left: pct(g.begin), width: pct(g.end - g.begin)}} />)}
+            {axis.holes.map((h) => <div class="hole" style={{left: pct(h.begin), width: pct(h.end - h.begin)}} />)}
+            <div class="play" style={{left: pct(axis.place(at))}} />
+          </div>
+        </div>
+      </div>
+      <Edge
+        label="height of the timeline" upright={false} value={layout.value.lanes} low={40} high={1000} step={24} usual={usual.lanes}
+        move={(lanes) => arrange({lanes})} at={(e) => e.clientY - lanes.current!.getBoundingClientRect().top}
+      />
+      <div class="ruler" aria-hidden="true">
+        {labels(axis).map((t) => <span key={t.after} style={{left: pct(t.place)}}>{t.text}</span>)}
+      </div>
+      <div class="scrub"><Slider run={run} axis={axis} seq={seq} at={at} text={entry ? `event ${seq} of ${head.seq}: ${entry.type} ${entry.step}` : ""} /></div>
+    </Panel>
   );
+}
+
+// The ticks of the ruler; of neighbours that read the same, the first.
+function labels(axis: Axis): {after: number; place: number; text: string}[] {
+  const all = ticks(axis, 10).filter((t) => t.place < 0.97).map((t) => ({...t, text: t.after === 0 ? "0" : span(t.after).replace(".0 ", " ")}));
+  return all.filter((t, i) => t.text !== all[i - 1]?.text);
 }
 
 // So many marks can be told apart, and drawn quickly.
@@ -60,11 +76,11 @@ const crowd = 300;
 const nearest = 0.0015; // of the width of the timeline
 
 /** Joins marks of work that ended well and lie so near to each other that they look like one. */
-function thin(marks: readonly Mark[], axis: Axis, chosen: string): Mark[] {
+function thin(marks: readonly Mark[], axis: Axis, chosen: string, statusOf: (s: Step) => string): Mark[] {
   const out: Mark[] = [];
   for (const m of marks) {
     const last = out.at(-1);
-    const apart = !last || m.step.id === chosen || last.step.id === chosen || m.wait !== last.wait || m.open || m.step.status !== last.step.status;
+    const apart = !last || m.step.id === chosen || last.step.id === chosen || m.wait !== last.wait || m.open || statusOf(m.step) !== statusOf(last.step);
     if (!apart && m.from >= last.from && axis.place(m.from) - axis.place(last.to) < nearest) last.to = Math.max(last.to, m.to);
     else out.push({...m});
   }
@@ -89,10 +105,10 @@ function Lanes({run, end, axis, at, past, chosen, choose}: {run: Run; end: numbe
       for (const s of step.spans) list.push({step, from: s.from, to: s.to ?? end, wait: s.kind === "wait", open: s.to === null});
     }
     return [...byRole].map(([role, all]) => {
-      const marks = all.length > crowd ? thin(all, axis, chosen) : all;
+      const marks = all.length > crowd ? thin(all, axis, chosen, (s) => run.statusOf(s)) : all;
       return {role, marks, row: rows(marks)};
     });
-  }, [axis, end, steps.length > crowd ? chosen : ""]);
+  }, [axis, end, run.view.value, steps.length > crowd ? chosen : ""]);
   return (
     <>
       {lanes.map(({role, marks, row}) => {
@@ -107,7 +123,7 @@ function Lanes({run, end, axis, at, past, chosen, choose}: {run: Run; end: numbe
                 const begin = axis.place(m.from);
                 const last = m.step.spans.at(-1)!;
                 const ended = m.to >= (last.to ?? end) && !m.wait;
-                const kind = m.wait ? "wait" : m.open ? "running" : ended ? m.step.status : m.step.failures.length ? "failed" : "ok";
+                const kind = m.wait ? "wait" : m.open ? "running" : ended ? run.statusOf(m.step) : m.step.failures.length ? "failed" : "ok";
                 return (
                   <div
                     class={`bar-span ${kind}${past && m.from > at ? " later" : ""}${m.step.id === chosen ? " chosen" : ""}`}

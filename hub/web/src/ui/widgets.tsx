@@ -14,6 +14,7 @@ const marks: Record<string, string> = {
   passed: "M1 5l2.500 2.500L8 2",
   mixed: "M1.500 4.500h6",
   error: "M4.500 1v4M4.500 7.800v.1",
+  nonzero: "M4.500 1v4M4.500 7.800v.1",
   failed: "M1.500 1.500l6 6M7.500 1.500l-6 6",
   dead: "M1.500 1.500l6 6M7.500 1.500l-6 6",
   waiting: "M2.800 1.500v6M6.200 1.500v6",
@@ -32,7 +33,7 @@ export function StepName({id, role}: {id: string; role: string}) {
 }
 
 /** A status in words. */
-export const statusWord = (of: string): string => of.replace("_", " ");
+export const statusWord = (of: string): string => of === "nonzero" ? "exit not 0" : of.replace("_", " ");
 
 /** A status as a shape and a word. */
 export function Status({of, bare}: {of: string; bare?: boolean}) {

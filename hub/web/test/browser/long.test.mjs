@@ -42,7 +42,7 @@ describe("a long run", () => {
     assert.match(figures, new RegExp(`\\b${run.steps_total} steps`));
     assert.equal(run.steps_total, 2 * rounds + 1);
     await badges(page, rounds);
-    await page.locator(".time footer").getByText(/\d+ events not read yet/).waitFor();
+    await page.locator(".time .place").getByText(/\d+ events not read yet/).waitFor();
     await listed(page, `${run.steps.length} of ${run.steps_total}`);
     check();
   });
@@ -89,7 +89,7 @@ describe("a long run", () => {
       await until("more were read", async () => (await said.innerText()) !== before);
     }
     await page.getByText(`1 of ${run.seq} events`, {exact: true}).waitFor();
-    await page.locator(".time footer").getByText(/not read yet/).waitFor({state: "detached"});
+    await page.locator(".time .place").getByText(/not read yet/).waitFor({state: "detached"});
     await status(page, "waiting");
     await badges(page, rounds);
     check();

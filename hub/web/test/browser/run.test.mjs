@@ -434,7 +434,7 @@ describe("a run", () => {
     const id = await begin(page, "hostile", {}, {title: "<i>title</i>"});
     await open(page, id);
     await page.locator("[data-waiting]").waitFor();
-    const asked = await page.locator("[data-waiting] pre").innerText();
+    const asked = await page.locator("[data-waiting] .asked").innerText();
     assert.equal(asked.trim(), '<img src=x onerror="document.title=1"><script>alert(1)</script> red  [link](javascript:alert(1))');
     await page.getByRole("button", {name: "<b>bold</b> move"}).waitFor();
     for (const tab of ["Activity", "Output", "Messages", "Diff", "Events", "Job"]) {

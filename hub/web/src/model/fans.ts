@@ -1,0 +1,70 @@
+// Steps as a list shows them: the items of a fan-out are one line, which opens.
+
+import type {Step} from "./fold.ts";
+
+/** The items of one visit of a role. */
+export interface Fan {
+  id: string; // of the visit: check#1 of check#1[7]
+  role: string;
+  steps: Step[];
+  counts: [status: string, n: number][]; // those that want to be looked at first
+}
+
+/** A line of the list: a step, or the head of a fan-out. */
+export type Line = {step: Step; fan?: undefined} | {fan: Fan; step?: undefined};
+
+/** Which items of a fan-out are shown: "" none, "all", or those of a status. */
+export type Opened = ReadonlyMap<string, string>;
+
+const few = 12; // items that are shown without being asked for
+
+const order = ["failed", "nonzero", "interrupted", "waiting", "running", "retrying", "queued", "parked", "skipped", "ok"];
+const rank = (status: string): number => (order.indexOf(status) + order.length + 1) % (order.length + 1);
+
+/** The visit that an item belongs to, "" for a step that is none. */
+export function fanOf(s: Step): string {
+  return s.item === null ? "" : s.id.slice(0, s.id.lastIndexOf("["));
+}
+
+/** The fan-outs among steps, by visit. */
+export function fansOf(steps: Iterable<Step>, statusOf: (s: Step) => string): Map<string, Fan> {
+  const fans = new Map<string, Fan & {by: Map<string, number>}>();
+  for (const s of steps) {
+    const id = fanOf(s);
+    if (id === "") continue;
+    let f = fans.get(id);
+    if (!f) fans.set(id, f = {id, role: s.role, steps: [], counts: [], by: new Map()});
+    f.steps.push(s);
+    const status = statusOf(s);
+    f.by.set(status, (f.by.get(status) ?? 0) + 1);
+  }
+  for (const f of fans.values()) {
+    f.counts = [...f.by].sort(([a], [b]) => rank(a) - rank(b));
+    f.steps.sort((a, b) => a.item! - b.item!);
+  }
+  return fans;
+}
+
+/** What is shown of a fan-out that no one has opened or closed: few items, or what went wrong. */
+export function openedAtFirst(f: Fan): string {
+  if (f.steps.length <= few) return "all";
+  const [worst] = f.counts[0] ?? [""];
+  return worst === "failed" || worst === "nonzero" ? worst : "";
+}
+
+/** The lines of a list of steps; a chosen item is among them, whatever is opened. */
+export function linesOf(steps: Iterable<Step>, fans: ReadonlyMap<string, Fan>, opened: Opened, chosen: string, statusOf: (s: Step) => string): Line[] {
+  const out: Line[] = [];
+  const seen = new Set<string>();
+  for (const s of steps) {
+    const id = fanOf(s);
+    const fan = fans.get(id);
+    if (!fan) out.push({step: s});
+    if (!fan || seen.has(id)) continue;
+    seen.add(id);
+    out.push({fan});
+    const show = opened.get(id) ?? openedAtFirst(fan);
+    for (const x of fan.steps) if (show === "all" || x.id === chosen || (show !== "" && statusOf(x) === show)) out.push({step: x});
+  }
+  return out;
+}

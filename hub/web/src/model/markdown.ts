@@ -1,0 +1,174 @@
+// The part of Markdown that people and models write: a text becomes blocks, and a line pieces. What it
+// does not know stays text. Nothing of it is ever markup of the page.
+
+/** A piece of a line. */
+export type Piece =
+  | {kind: "text"; text: string}
+  | {kind: "code"; text: string}
+  | {kind: "strong" | "em" | "del"; of: Piece[]}
+  | {kind: "link"; to: string; of: Piece[]};
+
+/** A block of a text. */
+export type Block =
+  | {kind: "p"; of: Piece[]}
+  | {kind: "h"; level: number; of: Piece[]}
+  | {kind: "code"; lang: string; text: string}
+  | {kind: "quote"; of: Block[]}
+  | {kind: "list"; from: number | null; of: Block[][]} // from is where a numbered one begins
+  | {kind: "table"; head: Piece[][]; rows: Piece[][][]}
+  | {kind: "fields"; of: [name: string, text: string][]} // that stand in front, between lines of dashes
+  | {kind: "rule"};
+
+const deepest = 8; // blocks within blocks, marks within marks; beyond it is text
+const longest = 64 * 1024; // of a text that is read as Markdown
+
+const fence = /^ {0,3}(`{3,}|~{3,})\s*([^`\s]*)[^`]*$/;
+const heading = /^ {0,3}(#{1,6})\s+(.*)$/;
+const rule = /^ {0,3}([-*_])(?:\s*\1){2,}\s*$/;
+const item = /^( {0,3})([-*+]|\d{1,9}[.)])(\s+)(.*)$/;
+const quote = /^ {0,3}> ?(.*)$/;
+const bar = /^\s*\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)*\|?\s*$/;
+
+/** Reads a text; null where it is too long to be read as Markdown. */
+export function markdown(text: string): Block[] | null {
+  if (text.length > longest) return null;
+  const lines = text.replace(/\r\n?/g, "\n").split("\n");
+  const to = lines[0]?.trimEnd() === "---" ? lines.findIndex((l, i) => i > 0 && l.trimEnd() === "---") : -1;
+  if (to < 2) return blocks(lines, 0);
+  // A value goes on where its line is indented; what is no field is shown as it stands.
+  const of: [string, string][] = [];
+  for (const l of lines.slice(1, to)) {
+    const m = /^([\w.-]{1,80}):(?: (.*))?$/.exec(l);
+    if (m) of.push([m[1]!, m[2] ?? ""]);
+    else if (of.length && (l === "" || /^[\s-]/.test(l))) of.at(-1)![1] += "\n" + l;
+    else return [{kind: "code", lang: "yaml", text: lines.slice(1, to).join("\n")}, ...blocks(lines.slice(to + 1), 0)];
+  }
+  return [{kind: "fields", of: of.map(([n, v]) => [n, v.trim()])}, ...blocks(lines.slice(to + 1), 0)];
+}
+
+function blocks(lines: string[], depth: number): Block[] {
+  const out: Block[] = [];
+  let p: string[] = [];
+  const end = () => {
+    if (p.length) out.push({kind: "p", of: pieces(p.join("\n"), 0)});
+    p = [];
+  };
+  for (let i = 0; i < lines.length; i++) {
+    const line = lines[i]!;
+    let m;
+    if (line.trim() === "") end();
+    else if ((m = fence.exec(line))) {
+      end();
+      const from = i + 1;
+      const close = new RegExp(`^ {0,3}${m[1]![0]}{${m[1]!.length},}\\s*$`);
+      while (++i < lines.length && !close.test(lines[i]!));
+      out.push({kind: "code", lang: m[2]!, text: lines.slice(from, i).join("\n")});
+    } else if ((m = heading.exec(line))) {
+      end();
+      out.push({kind: "h", level: m[1]!.length, of: pieces(m[2]!.trim().replace(/ #+$/, ""), 0)});
+    } else if (rule.test(line)) {
+      end();
+      out.push({kind: "rule"});
+    } else if (depth < deepest && quote.test(line)) {
+      end();
+      const inner = [];
+      for (; i < lines.length && (m = quote.exec(lines[i]!)); i++) inner.push(m[1]!);
+      i--;
+      out.push({kind: "quote", of: blocks(inner, depth + 1)});
+    } else if (depth < deepest && (m = item.exec(line)) && (p.length === 0 || /^[-*+]|^1\D/.test(m[2]!))) {
+      end();
+      const numbered = /\d/.test(m[2]!);
+      const list: Block[][] = [];
+      const from = numbered ? parseInt(m[2]!, 10) : null;
+      while (i < lines.length && (m = item.exec(lines[i]!)) && /\d/.test(m[2]!) === numbered && !rule.test(lines[i]!)) {
+        const indent = m[1]!.length + m[2]!.length + Math.min(m[3]!.length, 4);
+        const inner = [m[4]!];
+        // What is indented as far belongs to the item, after an empty line too.
+        while (++i < lines.length) {
+          const next = lines[i]!;
+          const far = next.search(/\S/);
+          if (far >= indent) inner.push(next.slice(indent));
+          else if (far < 0 && (lines[i + 1] ?? "").search(/\S/) >= indent) inner.push("");
+          else if (far >= 0 && !item.test(next) && inner.at(-1) !== "" && !heading.test(next) && !fence.test(next) && !quote.test(next)) inner.push(next.trimStart());
+          else break;
+        }
+        list.push(blocks(inner, depth + 1));
+        let after = i;
+        while (after < lines.length && lines[after]!.trim() === "") after++;
+        if (after > i && item.test(lines[after] ?? "")) i = after; // items with an empty line between them
+      }
+      i--;
+      out.push({kind: "list", from, of: list});
+    } else if (line.includes("|") && p.length === 0 && bar.test(lines[i + 1] ?? "") && rowOf(line).length === rowOf(lines[i + 1]!).length) {
+      const head = rowOf(line).map((c) => pieces(c, 0));
+      const rows = [];
+      for (i += 2; i < lines.length && lines[i]!.includes("|"); i++) rows.push(head.map((_, c) => pieces(rowOf(lines[i]!)[c] ?? "", 0)));
+      i--;
+      out.push({kind: "table", head, rows});
+    } else p.push(line.trimStart());
+  }
+  end();
+  return out;
+}
+
+function rowOf(line: string): string[] {
+  const all = line.trim().split(/(?<!\\)\|/).map((c) => c.trim().replaceAll("\\|", "|"));
+  return all.slice(all[0] === "" ? 1 : 0, all.length > 1 && all.at(-1) === "" ? -1 : undefined);
+}
+
+// A mark opens before a word and closes behind one: 2 * 3 * 4 is no emphasis, nor is snake_case.
+const marks: [RegExp, "strong" | "em" | "del"][] = [
+  [/^\*\*(?=\S)([^]*?\S)\*\*(?!\*)/, "strong"], [/^__(?=\S)([^]*?\S)__(?![\w_])/, "strong"], [/^~~(?=\S)([^]*?\S)~~/, "del"],
+  [/^\*(?=[^\s*])([^]*?[^\s*])\*(?!\*)/, "em"], [/^_(?=[^\s_])([^]*?[^\s_])_(?!\w)/, "em"],
+];
+const special = /[\\`*_~[<h]/;
+
+/** The code between the n ticks that a text begins with and the next n of them; null where there are none. */
+function codeAt(text: string, n: number): string | null {
+  const ticks = /`+/g;
+  ticks.lastIndex = n;
+  for (let m = ticks.exec(text); m; m = ticks.exec(text)) if (m[0].length === n) return text.slice(n, m.index);
+  return null;
+}
+
+function pieces(text: string, depth: number): Piece[] {
+  const out: Piece[] = [];
+  let plain = "";
+  const push = (p: Piece) => {
+    if (plain) out.push({kind: "text", text: plain});
+    plain = "";
+    out.push(p);
+  };
+  for (let i = 0; i < text.length;) {
+    if (!special.test(text[i]!)) {
+      const next = text.slice(i).search(special);
+      const to = next < 0 ? text.length : i + next;
+      plain += text.slice(i, to);
+      i = to;
+      continue;
+    }
+    const rest = text.slice(i, i + 4096); // what is longer between two marks is text
+    let m: RegExpExecArray | null;
+    if ((m = /^([*_~])\1{3,}/.exec(rest))) plain += m[0]; // a line of stars is one
+    else if ((m = /^\\([\\`*_{}[\]()#+\-.!|~<>])/.exec(rest))) plain += m[1]!;
+    else if ((m = /^`+/.exec(rest))) {
+      const code = codeAt(rest, m[0].length);
+      if (code === null) plain += m[0];
+      else {
+        push({kind: "code", text: code.replace(/^ ([^]*) $/, "$1")});
+        i += code.length + m[0].length;
+      }
+    }
+    else if (depth < deepest && (m = /^\[([^\]\n]{1,500})\]\(\s*<?(https?:\/\/[^\s<>()]+)>?(?:\s+"[^"]*")?\s*\)/.exec(rest))) push({kind: "link", to: m[2]!, of: pieces(m[1]!, depth + 1)});
+    else if (!/\w/.test(text[i - 1] ?? "") && (m = /^<?(https?:\/\/[^\s<>"'`)\]]+[^\s<>"'`)\].,;:!?])>?/.exec(rest))) push({kind: "link", to: m[1]!, of: [{kind: "text", text: m[1]!}]});
+    else {
+      const [re, kind] = (depth < deepest && !(text[i] === "_" && /\w/.test(text[i - 1] ?? "")) && marks.find(([r]) => r.test(rest))) || [];
+      m = re?.exec(rest) ?? null;
+      if (m && kind) push({kind, of: pieces(m[1]!, depth + 1)});
+      else plain += text[i];
+    }
+    i += m ? m[0].length : 1;
+  }
+  if (plain) out.push({kind: "text", text: plain});
+  return out;
+}

@@ -1,0 +1,84 @@
+// What a person asks first of a run: what came of it, what it does now, and what it was given.
+
+import type {ComponentChildren} from "preact";
+import {fanOf} from "../model/fans.ts";
+import {took, type Step} from "../model/fold.ts";
+import {day, headline, plain, plural, span} from "../model/text.ts";
+import type {Run} from "../state/run.ts";
+import {fieldsLine, said} from "./said.ts";
+import {Status, statusWord, Values} from "./widgets.tsx";
+
+const most = 4; // steps that are named
+
+export function Outcome({run, choose}: {run: Run; choose: (step: string) => void}) {
+  const view = run.view.value;
+  const head = run.head;
+  const inputs = (view?.info.inputs ?? {}) as Record<string, unknown>;
+  const given = fieldsLine(inputs);
+  const came = Came({run, choose});
+  const of = view && starter(view.info);
+  return (
+    <section class="panel outcome" aria-label="Outcome">
+      {came}
+      {given || of ? (
+        <details class="given">
+          <summary><b>{Object.keys(inputs).length ? "inputs" : "begun"}</b> {of ? <span>{of}</span> : null} <span class="line">{headline(given, 300)}</span></summary>
+          <p class="dim">Begun {day(head.began)}{of ? ` ${of}` : ""}</p>
+          {given ? <Values of={inputs} /> : null}
+        </details>
+      ) : null}
+    </section>
+  );
+}
+
+function starter(i: {created_by: string; target_user: string; trigger?: {kind: string; name: string}}): string {
+  const by = i.trigger ? `by the ${i.trigger.kind === "schedule" ? "schedule" : "webhook"} of ${plain(i.trigger.name)}` : i.created_by ? `by ${plain(i.created_by)}` : "";
+  return [by, i.target_user ? `for ${plain(i.target_user)}` : ""].filter(Boolean).join(" ");
+}
+
+function Came({run, choose}: {run: Run; choose: (step: string) => void}): ComponentChildren {
+  const view = run.view.value;
+  const head = run.head;
+  const steps = [...head.steps.values()];
+  const now = view?.seq === head.seq ? view : null;
+  if (head.final && head.status === "done") {
+    const outputs = (now?.outputs ?? {}) as Record<string, unknown>;
+    if (Object.keys(outputs).length) return <div class="came"><h2>Outputs</h2><Values of={outputs} /></div>;
+    const last = steps.at(-1);
+    const line = last ? headline(said(run, last), 300) : "";
+    return <div class="came"><h2>It ended with</h2>{last ? <Named run={run} step={last} choose={choose} line={line || "nothing said"} /> : <p class="dim">no step at all</p>}</div>;
+  }
+  if (head.status === "failed" || head.status === "suspended" || head.status === "cancelled" || run.idle.value) {
+    const bad = steps.filter((s) => ["failed", "nonzero", "interrupted", "parked"].includes(run.statusOf(s)));
+    if (bad.length === 0) return null;
+    const fans = [...new Set(bad.map(fanOf))].flatMap((id) => run.fans.get(id) ?? []);
+    return (
+      <div class="came">
+        {fans.map((f) => <p class="folded"><b>{f.id}</b> {plural(f.steps.length, "item")}: {f.counts.map(([status, n], i) => <>{i ? ", " : ""}<span class={`s-${status}`}>{n} {statusWord(status)}</span></>)}</p>)}
+        {bad.slice(0, bad.length > most + 2 ? most : most + 2).map((s) => <Named key={s.id} run={run} step={s} choose={choose} line={headline(said(run, s), 200)} />)}
+        {bad.length > most + 2 ? <p class="dim">and {bad.length - most} more, in the list of steps</p> : null}
+      </div>
+    );
+  }
+  const busy = steps.filter((s) => s.status === "running" || s.status === "retrying");
+  if (busy.length === 0) return null;
+  return (
+    <div class="came">
+      <h2>At work</h2>
+      {busy.slice(0, most).map((s) => <Named key={s.id} run={run} step={s} choose={choose} line={headline(run.drafts.of(s.id).at(-1)?.text.trim().split("\n").at(-1) || s.held || said(run, s), 160)} />)}
+      {busy.length > most ? <p class="dim">and {busy.length - most} more</p> : null}
+    </div>
+  );
+}
+
+function Named({run, step: s, choose, line}: {run: Run; step: Step; choose: (step: string) => void; line: string}) {
+  run.draftVersion.value;
+  return (
+    <p class="named">
+      <Status of={run.statusOf(s)} bare />
+      <button type="button" class="btn quiet tight" data-named={s.id} onClick={() => choose(s.id)}>{s.id}</button>
+      <span class="dim">{span(took(s, run.end.value))}</span>
+      <span class="line">{line}</span>
+    </p>
+  );
+}

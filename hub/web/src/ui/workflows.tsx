@@ -1,0 +1,76 @@
+// What can be started here: by a person, a clock or an event; how it went lately, and what is wrong with it.
+
+import {useEffect, useState} from "preact/hooks";
+import {day, headline, plain} from "../model/text.ts";
+import type {RunRow, Workflow} from "../model/service.ts";
+import {api} from "../net/api.ts";
+import {hrefOf, may, now} from "../state/app.ts";
+import {readWorkflows, workflows} from "../state/runs.ts";
+import {useLoad} from "./load.ts";
+import {Start} from "./start.tsx";
+import {Ago, Empty, Status} from "./widgets.tsx";
+
+const lately = 20; // runs that are looked at
+const fresh = 15_000;
+
+export function Workflows() {
+  const [starting, setStarting] = useState("");
+  const beat = Math.floor(now.value / fresh);
+  useEffect(() => {
+    document.title = "Workflows · wf";
+  }, []);
+  useEffect(() => void readWorkflows(), [beat]);
+  const all = workflows.value;
+  const broken = (all ?? []).filter((w) => w.problem && !w.waits_for_trust).length;
+  return (
+    <>
+      <div class="bar"><h1>Workflows</h1>{broken ? <span class="worse">{broken} cannot be started</span> : null}</div>
+      <div class="panel">
+        {all === null ? <p class="empty">Reading…</p> : all.length === 0 ? <Empty title="No workflows">The server looks in the directory it was started in; <code>wf init</code> writes a first one.</Empty> : (
+          <table class="list flows">
+            <thead><tr><th scope="col">Workflow</th><th scope="col">Begun by</th><th scope="col">Next</th><th scope="col">Lately</th>{may("run") ? <th scope="col"><span class="sr">Actions</span></th> : null}</tr></thead>
+            <tbody>{all.map((w) => <Row key={w.file + w.name} w={w} beat={beat} start={() => setStarting(w.name)} />)}</tbody>
+          </table>
+        )}
+      </div>
+      {starting ? <Start workflow={starting} onClose={() => setStarting("")} /> : null}
+    </>
+  );
+}
+
+function Row({w, beat, start}: {w: Workflow; beat: number; start: () => void}) {
+  const got = useLoad((signal) => api.runs({workflow: w.name, limit: lately}, signal), [w.name, beat]);
+  const runs = got.value?.items ?? [];
+  return (
+    <tr data-workflow={w.name}>
+      <td class="name">
+        <a href={hrefOf("runs", "", {workflow: w.name})}>{plain(w.name)}</a>
+        <div class="sub">{w.description ? <span>{headline(w.description, 160)}</span> : null}<span class="mono">{plain(w.file)}</span></div>
+        {w.problem ? <div class={w.waits_for_trust ? "ask" : "worse"}>{headline(w.problem, 300)}</div> : null}
+        {w.webhook_problem ? <div class="ask">{headline(w.webhook_problem, 200)}</div> : null}
+      </td>
+      <td data-label="Begun by">{[
+        w.schedule ? <div><code>{plain(w.schedule)}</code> <span class="dim">{w.timezone || "UTC"}{w.overlap ? `, overlap ${w.overlap}` : ""}{w.catch_up ? `, catch up ${w.catch_up}` : ""}</span></div> : null,
+        w.webhook ? <div><code>{plain(w.webhook)}</code></div> : null,
+        w.schedule || w.webhook ? null : <span class="dim">a person</span>,
+      ]}</td>
+      <td data-label="Next" class="nowrap">{w.next ? <time dateTime={w.next} title={w.next}>{day(Date.parse(w.next))}</time> : "–"}</td>
+      <td data-label="Lately">{got.error ? <span class="worse">{headline(got.error, 80)}</span> : <Lately runs={runs} />}</td>
+      {may("run") ? <td><button type="button" class="btn" disabled={!!w.problem} onClick={start}>Start…</button></td> : null}
+    </tr>
+  );
+}
+
+// The newest runs, the newest last, and how many of those that ended went well.
+function Lately({runs}: {runs: readonly RunRow[]}) {
+  if (runs.length === 0) return <span class="dim">not run yet</span>;
+  const over = runs.filter((r) => r.status === "done" || r.status === "failed" || r.status === "cancelled");
+  const well = over.filter((r) => r.status === "done").length;
+  const newest = runs[0]!;
+  return (
+    <>
+      <div class="lately">{[...runs].reverse().map((r) => <a class={`dot s-${r.idle ?? r.status}`} href={hrefOf("run", r.id)} title={`${r.id}, ${r.status}`}><span class="sr">{r.id}, {r.status}</span></a>)}</div>
+      <div class="sub"><span><Status of={newest.idle ?? newest.status} /> <Ago at={newest.updated} /></span>{over.length ? <span>{Math.round((100 * well) / over.length)}% of {over.length} went well</span> : null}</div>
+    </>
+  );
+}

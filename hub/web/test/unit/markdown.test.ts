@@ -1,0 +1,62 @@
+import assert from "node:assert/strict";
+import {describe, test} from "node:test";
+import {markdown, type Block, type Piece} from "../../src/model/markdown.ts";
+
+// A tree in short: what it is, and what is in it.
+const piece = (p: Piece): string => p.kind === "text" ? p.text : p.kind === "code" ? `<code ${p.text}>` : p.kind === "link" ? `<a ${p.to} ${line(p.of)}>` : `<${p.kind} ${line(p.of)}>`;
+const line = (of: readonly Piece[]): string => of.map(piece).join("");
+const block = (b: Block): string => {
+  switch (b.kind) {
+    case "p": return `p ${line(b.of)}`;
+    case "h": return `h${b.level} ${line(b.of)}`;
+    case "code": return `code ${b.lang}|${b.text}`;
+    case "quote": return `quote(${all(b.of)})`;
+    case "list": return `list ${b.from ?? "-"}(${b.of.map(all).join("; ")})`;
+    case "table": return `table ${b.head.map(line).join(",")}(${b.rows.map((r) => r.map(line).join(",")).join("; ")})`;
+    case "fields": return `fields ${b.of.map(([n, t]) => `${n}=${t}`).join(",")}`;
+    case "rule": return "rule";
+  }
+};
+const all = (of: readonly Block[]): string => of.map(block).join(" / ");
+const read = (text: string): string => all(markdown(text)!);
+
+describe("Markdown", () => {
+  for (const [text, want] of [
+    ["plain", "p plain"],
+    ["# A **small** thing #\ntext", "h1 A <strong small> thing / p text"],
+    ["a\nb\n\nc", "p a\nb / p c"],
+    ["- a\n- b\n  - c\n\n  more\n1. x\n2. y", "list -(p a; p b / list -(p c) / p more) / list 1(p x; p y)"],
+    ["- a\n\n- b\n\nend", "list -(p a; p b) / p end"],
+    ["7) a", "list 7(p a)"],
+    ["in 2026\n1986. was a year", "p in 2026\n1986. was a year"],
+    ["```go\na # b\n\n- c\n```\nafter", "code go|a # b\n\n- c / p after"],
+    ["~~~\nnot closed", "code |not closed"],
+    ["> a\n> - b\nc", "quote(p a / list -(p b)) / p c"],
+    ["| a | b |\n|---|:-:|\n| 1 | 2\\|3 |\nend", "table a,b(1,2|3) / p end"],
+    ["a | b\nc", "p a | b\nc"],
+    ["***\n- - -", "rule / rule"],
+    ["snake_case_name 2 * 3 * 4 a*b", "p snake_case_name 2 * 3 * 4 a*b"],
+    ["*a* _b_ ~~c~~ __d__ **e *f***", "p <em a> <em b> <del c> <strong d> <strong e <em f>>"],
+    ["``a ` b`` and `c", "p <code a ` b> and `c"],
+    ["\\*no\\*", "p *no*"],
+    ["see https://a.b/c(d). [l](https://x.y)", "p see <a https://a.b/c(d https://a.b/c(d>). <a https://x.y l>"],
+    ["[j](javascript:alert(1)) [d](data:x) <img src=x onerror=1>", "p [j](javascript:alert(1)) [d](data:x) <img src=x onerror=1>"],
+    ["---\nverdict: good\nnote: |\n  two\n  lines\n---\n# T", "fields verdict=good,note=|\n  two\n  lines / h1 T"],
+    ["---\nnot a field\n---\nx", "code yaml|not a field / p x"],
+    ["---\nx", "rule / p x"],
+    ["a\r\nb", "p a\nb"],
+  ] as const) test(JSON.stringify(text), () => assert.equal(read(text), want));
+
+  test("a text that is too long is not read, and blocks within blocks end somewhere", () => {
+    assert.notEqual(markdown("x".repeat(64 * 1024)), null);
+    assert.equal(markdown("x".repeat(64 * 1024 + 1)), null);
+    assert.match(read("> ".repeat(30) + "x"), /^(quote\(){8}p (> )+x\)/);
+  });
+
+  test("nothing of a text is lost", () => {
+    for (const hostile of ["*", "`", "_", "[", "~~a ", "**a ", "|", "> ", "- ", "<http", "`a ", "# " + " ".repeat(100), "\\", "***a", "[a](", "https://"]) {
+      const text = hostile.repeat(Math.floor(60_000 / hostile.length)) + "end";
+      assert.ok(read(text).includes("end"), hostile);
+    }
+  });
+});
