@@ -104,6 +104,7 @@ func New(u *compose.Setup, s store.Store, o Options) (*Daemon, error) {
 	d.Metrics, d.meter, d.meters, d.census = all, server.NewMeter(all, o.Log), m, c
 	d.Supervisor, d.Service = k, &service.Local{Setup: u, Store: s, Engine: k.e, Keeper: k, Catalog: catalog, Dir: dir}
 	k.requests = d.Service.AwaitMoves
+	d.replay.Lists = newLists(s, d.Service, o.Log)
 	if d.Name == "" {
 		if d.Name, err = os.Hostname(); err != nil {
 			d.Name = "wf"

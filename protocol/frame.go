@@ -9,6 +9,7 @@ import "strings"
 //	← replay_event 1201 … ← replay_complete {lastSeq, lastCid}
 //	← event, delta, heartbeat, reset …                        the live tail
 //	→ cancel          → ping ← pong          → block_request ← block
+//	→ list_request {lists}   ← list_changed {list, runs │ all} …
 //
 // A receiver ignores frames and fields it does not know. Everything that belongs to one request
 // carries its id, so that one socket holds many subscriptions.
@@ -60,6 +61,7 @@ const (
 	FrameCancel        FrameType = "cancel"
 	FramePing          FrameType = "ping"
 	FrameBlockRequest  FrameType = "block_request"
+	FrameListRequest   FrameType = "list_request"
 )
 
 // To a client.
@@ -74,7 +76,25 @@ const (
 	FrameReplayError    FrameType = "replay_error"
 	FramePong           FrameType = "pong"
 	FrameBlock          FrameType = "block"
+	FrameListChanged    FrameType = "list_changed"
 )
+
+// List is a list of the HTTP API, GET /v1/<list>, whose changes a client can be told of.
+type List string
+
+// The lists. Agents and Queue are those of a hub.
+const (
+	ListRuns          List = "runs"
+	ListWorkflows     List = "workflows"
+	ListTables        List = "tables"
+	ListNotifications List = "notifications"
+	ListDeletions     List = "deletions"
+	ListAgents        List = "agents"
+	ListQueue         List = "queue"
+)
+
+// MaxListed is how many runs one list_changed names; of more it says all.
+const MaxListed = 256
 
 // Request is a frame from a client.
 //
@@ -82,8 +102,9 @@ const (
 //	cancel          ID
 //	ping            N
 //	block_request   ID, CID
+//	list_request    ID, Lists
 //
-// A replay_request with an ID that is in use takes the place of that subscription.
+// A replay_request or list_request with an ID that is in use takes the place of that subscription.
 type Request struct {
 	Type      FrameType
 	ID        string // up to MaxFrameID bytes, echoed in every answer; may be ""
@@ -107,6 +128,8 @@ type Request struct {
 
 	N   int64 // of a ping, given back in the pong
 	CID Link  // the block that is asked for
+
+	Lists []List // to be told of; those that the server does not have are passed over
 }
 
 // Frame is a frame to a client. Which fields are set depends on its type:
@@ -120,6 +143,7 @@ type Request struct {
 //	replay_error         Code, Message, HeadSeq, Seq
 //	pong                 N
 //	block                CID, Offset, Size, Bytes
+//	list_changed         List, and Runs or All
 type Frame struct {
 	Type FrameType
 	ID   string
@@ -151,6 +175,10 @@ type Frame struct {
 	Offset int64 // where Bytes begins within the block
 	Size   int64 // of the whole block
 	Bytes  []byte
+
+	List List
+	Runs []RunID // that moved, came or went since the last frame about the list; at most MaxListed
+	All  bool    // anything of the list may be another; the first frame about a list says so
 }
 
 // ResetHeadMoved is the reason of a reset: a fork or a restore moved the head, or the client's

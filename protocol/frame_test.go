@@ -34,6 +34,7 @@ func requests(t testing.TB) []protocol.Request {
 		{Type: protocol.FramePing, N: 7},
 		{Type: protocol.FramePing},
 		{Type: protocol.FrameBlockRequest, ID: "b", CID: linkTo(t, "block")},
+		{Type: protocol.FrameListRequest, ID: "l", Lists: []protocol.List{protocol.ListRuns, protocol.ListQueue, "of tomorrow"}},
 	}
 }
 
@@ -58,6 +59,8 @@ func frames(t testing.TB, c protocol.Codec) []protocol.Frame {
 		{Type: protocol.FrameReplayError, ID: "1", Code: "gap", Message: "event 12 is missing", Seq: 12, HeadSeq: 40},
 		{Type: protocol.FramePong, N: 7},
 		{Type: protocol.FrameBlock, ID: "b", CID: linkTo(t, "block"), Offset: 0, Size: 3, Bytes: []byte("abc")},
+		{Type: protocol.FrameListChanged, ID: "l", List: protocol.ListRuns, Runs: []protocol.RunID{"7K3Q", "8M2A"}},
+		{Type: protocol.FrameListChanged, ID: "l", List: protocol.ListQueue, All: true},
 	}
 }
 
@@ -116,6 +119,10 @@ func TestBadRequestsKeepTheirID(t *testing.T) {
 		{`{"type":"replay_request","id":"7","sessionId":"x","fromSeq":{}}`, protocol.ErrBadCursor, "7"},
 		{`{"type":"replay_request","id":"7"}`, protocol.ErrBadRequest, "7"},
 		{`{"type":"block_request","id":"7"}`, protocol.ErrBadRequest, "7"},
+		{`{"type":"list_request","id":"7"}`, protocol.ErrBadRequest, "7"},
+		{`{"type":"list_request","id":"7","lists":[]}`, protocol.ErrBadRequest, "7"},
+		{`{"type":"list_request","id":"7","lists":"runs"}`, protocol.ErrBadRequest, "7"},
+		{`{"type":"list_request","id":"7","lists":["of tomorrow"]}`, nil, "7"},
 		{`{"id":"7"}`, protocol.ErrBadRequest, "7"},
 		{`{"type":"cancel","id":"` + strings.Repeat("7", 65) + `"}`, protocol.ErrBadRequest, ""},
 		{`{"type":"cancel","id":"7","unknown":{"a":[1]}}`, nil, "7"},
@@ -163,7 +170,7 @@ func FuzzFrames(f *testing.F) {
 var known = map[protocol.FrameType]bool{
 	protocol.FrameReplayEvent: true, protocol.FrameReplayBatch: true, protocol.FrameReplayComplete: true, protocol.FrameEvent: true,
 	protocol.FrameDelta: true, protocol.FrameHeartbeat: true, protocol.FrameReset: true, protocol.FrameReplayError: true,
-	protocol.FramePong: true, protocol.FrameBlock: true,
+	protocol.FramePong: true, protocol.FrameBlock: true, protocol.FrameListChanged: true,
 }
 
 // again writes what was read, reads it, and writes it: both texts are the same.

@@ -38,6 +38,10 @@ type wireFrame struct {
 	Offset    *int64       `json:"offset,omitempty" cbor:"offset,omitempty"`
 	Size      *int64       `json:"size,omitempty" cbor:"size,omitempty"`
 	Bytes     []byte       `json:"bytes,omitempty" cbor:"bytes,omitempty"`
+	Lists     []List       `json:"lists,omitempty" cbor:"lists,omitempty"`
+	List      List         `json:"list,omitempty" cbor:"list,omitempty"`
+	Runs      []RunID      `json:"runs,omitempty" cbor:"runs,omitempty"`
+	All       bool         `json:"all,omitempty" cbor:"all,omitempty"`
 }
 
 // placed is an event with its place, alone or within a batch.

@@ -9,7 +9,7 @@ import (
 func (r Request) Encode(c Codec) ([]byte, error) {
 	w := wireFrame{Type: r.Type, ID: r.ID, SessionID: r.SessionID, Live: r.Live, Batch: r.Batch,
 		ToSeq: orNil(number{n: max(0, r.ToSeq)}), Limit: orNil(number{n: Seq(max(0, r.Limit))}),
-		LastCID: orNil(plainLink{r.LastCID}), placed: placed{CID: orNil(plainLink{r.CID})}}
+		LastCID: orNil(plainLink{r.LastCID}), placed: placed{CID: orNil(plainLink{r.CID})}, Lists: r.Lists}
 	if r.FromSeq != nil {
 		w.FromSeq = &number{n: *r.FromSeq}
 	}
@@ -31,7 +31,7 @@ func ParseRequest(c Codec, b []byte) (Request, error) {
 	var w wireFrame
 	err := w.decode(c, b)
 	r := Request{Type: w.Type, ID: w.ID, SessionID: w.SessionID, LastCID: orZero(w.LastCID).Link, Live: w.Live, Batch: w.Batch,
-		N: orZero(w.N), CID: orZero(w.CID).Link}
+		N: orZero(w.N), CID: orZero(w.CID).Link, Lists: w.Lists}
 	if len(r.ID) > MaxFrameID {
 		r.ID = ""
 		return r, fmt.Errorf("an id of %d bytes, %d are allowed: %w", len(w.ID), MaxFrameID, ErrBadRequest)
@@ -45,6 +45,8 @@ func ParseRequest(c Codec, b []byte) (Request, error) {
 		return r, fmt.Errorf("a replay_request without a sessionId: %w", ErrBadRequest)
 	case r.Type == FrameBlockRequest && !r.CID.Defined():
 		return r, fmt.Errorf("a block_request without a cid: %w", ErrBadRequest)
+	case r.Type == FrameListRequest && len(r.Lists) == 0:
+		return r, fmt.Errorf("a list_request without lists: %w", ErrBadRequest)
 	case r.Type == FrameReplayRequest && w.FromSeq != nil && w.FromSeq.bad != "":
 		return r, fmt.Errorf("fromSeq %s: %w", w.FromSeq.bad, ErrBadCursor)
 	}
@@ -128,6 +130,8 @@ func (f *Frame) Encode(c Codec) ([]byte, error) {
 		w.N = &f.N
 	case FrameBlock:
 		w.CID, w.Offset, w.Size, w.Bytes = &plainLink{f.CID}, &f.Offset, &f.Size, f.Bytes
+	case FrameListChanged:
+		w.List, w.Runs, w.All = f.List, f.Runs, f.All
 	}
 	return w.encode(c)
 }
@@ -161,7 +165,8 @@ func ParseFrame(c Codec, b []byte) (Frame, error) {
 	f := Frame{Type: w.Type, ID: w.ID, Live: w.Live, LastSeq: orZero(w.LastSeq), LastCID: orZero(w.LastCID).Link,
 		AfterSeq: orZero(w.AfterSeq), Step: orZero(w.Step), N: orZero(w.N), Kind: w.Kind, Text: orZero(w.Text), Dropped: w.Dropped,
 		Reason: w.Reason, CommonSeq: orZero(w.CommonSeq), CommonCID: orZero(w.CommonCID).Link, HeadSeq: orZero(w.HeadSeq),
-		Code: w.Code, Message: w.Message, Offset: orZero(w.Offset), Size: orZero(w.Size), Bytes: w.Bytes}
+		Code: w.Code, Message: w.Message, Offset: orZero(w.Offset), Size: orZero(w.Size), Bytes: w.Bytes,
+		List: w.List, Runs: w.Runs, All: w.All}
 	switch f.Type {
 	case "":
 		return f, fmt.Errorf("a frame without a type: %w", ErrBadRequest)

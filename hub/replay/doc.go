@@ -27,6 +27,10 @@
 // subscriber that drops the oldest, and stand between the events where they were said. They are
 // never a cursor: the whole text follows as an event.
 //
+// # Lists
+//
+// A list_request is told which lists change, by package lists: of a crowd of clients the store is looked at once.
+//
 // # Not here
 //
 // Authentication, and the checks of Host and Origin: hub/guard has them.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"wf/hub/internal/lately"
+	"wf/hub/lists"
 	"wf/protocol"
 )
 
@@ -16,6 +17,7 @@ import (
 type Server struct {
 	Feed   protocol.Feed
 	Deltas protocol.Deltas // nil is no live output
+	Lists  *lists.Board    // nil is none whose changes are told
 
 	Heartbeat     time.Duration // of a quiet subscription; default 15 s
 	WriteTimeout  time.Duration // for one frame; default 10 s. Then the client is too_slow
@@ -75,6 +77,9 @@ func (s *Server) Close() error {
 	s.stop(protocol.ErrShuttingDown)
 	s.idle.Wait()
 	s.notifier.gone.Wait()
+	if s.Lists != nil {
+		s.Lists.Close()
+	}
 	return nil
 }
 

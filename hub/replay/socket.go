@@ -22,7 +22,7 @@ type socket struct {
 	subs map[string]*subscription
 }
 
-// subscription is one replay_request that is under way.
+// subscription is one replay_request or list_request that is under way.
 type subscription struct {
 	stop context.CancelCauseFunc
 	done chan struct{}
@@ -54,7 +54,14 @@ func (s *Server) serveSocket(w http.ResponseWriter, r *http.Request) {
 func (k *socket) handle(r protocol.Request, _ []byte) error {
 	switch r.Type {
 	case protocol.FrameReplayRequest:
-		return k.subscribe(r)
+		return k.subscribe(r.ID, func(ctx context.Context) error {
+			return k.s.Follow(ctx, r, &socketSink{k: k, packer: packer{s: k.s, run: r.SessionID, codec: k.Codec, id: r.ID, batch: r.Batch}})
+		})
+	case protocol.FrameListRequest:
+		if k.s.Lists == nil {
+			return fmt.Errorf("no changes of lists are told here: %w", protocol.ErrBadRequest)
+		}
+		return k.subscribe(r.ID, func(ctx context.Context) error { return k.s.Lists.Serve(ctx, r, k.SendFrame) })
 	case protocol.FrameCancel:
 		k.cancel(r.ID)
 	case protocol.FramePing:
@@ -65,16 +72,16 @@ func (k *socket) handle(r protocol.Request, _ []byte) error {
 	return nil
 }
 
-// subscribe begins a subscription, in the place of one with the same id.
-func (k *socket) subscribe(r protocol.Request) error {
-	k.cancel(r.ID)
+// subscribe begins a subscription, in the place of one with the same id; serve goes on until its context ends.
+func (k *socket) subscribe(id string, serve func(context.Context) error) error {
+	k.cancel(id)
 	ctx, stop := context.WithCancelCause(k.Ctx)
 	sub := &subscription{stop: stop, done: make(chan struct{})}
 	k.mu.Lock()
 	open := len(k.subs)
 	full := open >= cmp.Or(k.s.Subscriptions, protocol.MaxSubscriptions)
 	if !full {
-		k.subs[r.ID] = sub
+		k.subs[id] = sub
 	}
 	k.mu.Unlock()
 	if full {
@@ -83,14 +90,14 @@ func (k *socket) subscribe(r protocol.Request) error {
 	}
 	follow := func() {
 		defer close(sub.done)
-		err := k.s.Follow(ctx, r, &socketSink{k: k, packer: packer{s: k.s, run: r.SessionID, codec: k.Codec, id: r.ID, batch: r.Batch}})
+		err := serve(ctx)
 		if err != nil && ctx.Err() == nil {
-			k.Send(errorFrame(r.ID, err))
+			k.Send(errorFrame(id, err))
 		}
 		stop(nil)
 		k.mu.Lock()
-		if k.subs[r.ID] == sub {
-			delete(k.subs, r.ID)
+		if k.subs[id] == sub {
+			delete(k.subs, id)
 		}
 		k.mu.Unlock()
 	}
@@ -140,9 +147,5 @@ func (s *socketSink) Events(ctx context.Context, batch []protocol.Entry, live bo
 
 func (s *socketSink) Frame(_ context.Context, f *protocol.Frame) error {
 	f.ID = s.id
-	b, err := f.Encode(s.codec)
-	if err != nil {
-		return err
-	}
-	return s.k.WriteOne(b)
+	return s.k.SendFrame(f)
 }

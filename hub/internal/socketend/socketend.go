@@ -139,9 +139,15 @@ func (s *Socket) read(handle func(protocol.Request, []byte) error) error {
 }
 
 // Send writes one frame of the server's own; false when the socket ended by it.
-func (s *Socket) Send(f *protocol.Frame) bool {
+func (s *Socket) Send(f *protocol.Frame) bool { return s.SendFrame(f) == nil }
+
+// SendFrame writes one frame of the server's own; an error of writing ends the socket.
+func (s *Socket) SendFrame(f *protocol.Frame) error {
 	b, err := f.Encode(s.Codec)
-	return err == nil && s.WriteOne(b) == nil
+	if err != nil {
+		return err
+	}
+	return s.WriteOne(b)
 }
 
 // WriteOne sends one frame.

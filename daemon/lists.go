@@ -1,0 +1,229 @@
+package daemon
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"log/slog"
+	"strings"
+	"time"
+
+	"wf/api"
+	"wf/cas"
+	"wf/hub/lists"
+	"wf/protocol"
+	"wf/store"
+)
+
+// listSource finds out which lists of a store change, for all clients that ask to be told:
+//
+//	commit ─► heads that moved ─► runs, deletions, notifications
+//	2 s, commit ─► tables (whether a process is at work on one is no commit)
+//	5 s ─► workflows, which lie in files
+//
+// A store in a directory tells that something moved, and not what: its heads are then compared with those of before, which takes
+// milliseconds at 10,000 runs. A database names the heads.
+type listSource struct {
+	s       store.Store
+	service api.Service
+	log     *slog.Logger
+
+	heads map[protocol.List][]cas.Head // as they were seen, by name; of a store that does not name what moved
+	moved func(ctx context.Context) (names []string, known bool, err error)
+	seen  map[protocol.List]sight
+}
+
+// sight is a list as it was seen.
+type sight struct {
+	sum [sha256.Size]byte
+	at  time.Time
+}
+
+// Of these lists something else than a commit changes what they show: they are looked at so often.
+var lookAgain = map[protocol.List]time.Duration{protocol.ListTables: 2 * time.Second, protocol.ListWorkflows: lookForWorkflows}
+
+// listPart is which part of the time is spent with looking, at most: one in so many.
+const listPart = 10
+
+func newLists(s store.Store, service api.Service, log *slog.Logger) *lists.Board {
+	return &lists.Board{
+		Of: []protocol.List{protocol.ListRuns, protocol.ListDeletions, protocol.ListNotifications, protocol.ListTables, protocol.ListWorkflows},
+		Source: func(ctx context.Context, b *lists.Board) {
+			l := &listSource{s: s, service: service, log: log, heads: map[protocol.List][]cas.Head{}, seen: map[protocol.List]sight{}}
+			if names, ok := s.(interface {
+				Moved() func(context.Context) ([]string, bool, error)
+			}); ok {
+				l.moved = names.Moved()
+			}
+			l.follow(ctx, b)
+		},
+	}
+}
+
+// follow looks whenever something was committed, another list is wanted, or it is time.
+func (l *listSource) follow(ctx context.Context, b *lists.Board) {
+	var last uint64 // that was looked at
+	told := false
+	for first := true; ctx.Err() == nil; {
+		wanted, other := b.Wanted()
+		began := time.Now()
+		now, err := l.s.Changes(ctx) // first: what is committed from here on is seen by the next look
+		if err == nil {
+			err = l.look(ctx, b, wanted, first || now != last)
+		}
+		pause := gracePeriod
+		switch {
+		case err == nil:
+			first, last, told = false, now, false
+			pause = max(lists.Every, listPart*time.Since(began))
+		case ctx.Err() == nil && !told:
+			told = true
+			l.log.Error("changes of lists are not told", "why", describe(err), "again in", gracePeriod)
+		}
+		pauses, stop := context.WithTimeout(ctx, pause)
+		if err == nil {
+			l.await(ctx, wanted, last, other)
+		} else {
+			first = true
+		}
+		<-pauses.Done()
+		stop()
+	}
+}
+
+// await returns when there may be something to see.
+func (l *listSource) await(ctx context.Context, wanted map[protocol.List]bool, since uint64, other <-chan struct{}) {
+	patience := time.Hour
+	for list := range wanted {
+		if again := lookAgain[list]; again > 0 {
+			patience = min(patience, again)
+		}
+	}
+	waits, stop := context.WithTimeout(ctx, patience)
+	defer stop()
+	go func() {
+		select {
+		case <-other:
+			stop()
+		case <-waits.Done():
+		}
+	}()
+	_, _ = l.s.AwaitChange(waits, since) // an error shows with the next look
+}
+
+// look tells what has changed of the lists that are wanted; committed reports whether anything may have been committed since the last look.
+func (l *listSource) look(ctx context.Context, b *lists.Board, wanted map[protocol.List]bool, committed bool) error {
+	if err := l.lookAtHeads(ctx, b, wanted, committed); err != nil {
+		return err
+	}
+	for list, again := range lookAgain {
+		watched, asked := wanted[list]
+		if !asked || watched && time.Since(l.seen[list].at) < again && !(committed && list == protocol.ListTables) {
+			continue
+		}
+		now, err := l.see(ctx, list)
+		if err != nil {
+			return err
+		}
+		if !watched || now.sum != l.seen[list].sum {
+			b.All(list)
+		}
+		l.seen[list] = now
+	}
+	return nil
+}
+
+// see reads a list, so that it is told from another. Why it cannot be read is what there is to see of it.
+func (l *listSource) see(ctx context.Context, list protocol.List) (sight, error) {
+	at := time.Now()
+	var items any
+	var err error
+	if list == protocol.ListTables {
+		items, err = l.service.Tables(ctx, api.Part{})
+	} else {
+		items, err = l.service.Workflows(ctx)
+	}
+	if ctx.Err() != nil {
+		return sight{}, ctx.Err()
+	}
+	if err != nil {
+		items = err.Error()
+	}
+	text, err := json.Marshal(items)
+	return sight{sha256.Sum256(text), at}, err
+}
+
+// prefixes are those of the heads of which lists are made.
+var prefixes = map[protocol.List]string{protocol.ListRuns: protocol.RunHead(""), protocol.ListDeletions: protocol.DeletedHead(""), protocol.ListNotifications: protocol.NotifyHead("")}
+
+// lookAtHeads tells what has changed of the lists that are made of heads.
+func (l *listSource) lookAtHeads(ctx context.Context, b *lists.Board, wanted map[protocol.List]bool, committed bool) error {
+	due := map[protocol.List]bool{} // whether it was watched before
+	for list := range prefixes {
+		if watched, asked := wanted[list]; asked && (committed || !watched) {
+			due[list] = watched
+		}
+	}
+	if len(due) == 0 {
+		return nil
+	}
+	var named []string // by the store
+	known := true
+	if l.moved != nil {
+		var err error
+		if named, known, err = l.moved(ctx); err != nil {
+			return err
+		}
+	}
+	for list, watched := range due {
+		names := named
+		if l.moved == nil {
+			now, err := l.s.Heads(ctx, prefixes[list])
+			if err != nil {
+				return err
+			}
+			names, l.heads[list] = differing(l.heads[list], now), now
+		}
+		l.tell(b, list, names, watched && known)
+	}
+	return nil
+}
+
+// tell tells of the heads of a list among the names; of what is not known, that anything may be another.
+func (l *listSource) tell(b *lists.Board, list protocol.List, names []string, known bool) {
+	if !known {
+		b.All(list)
+		return
+	}
+	var runs []protocol.RunID
+	for _, name := range names {
+		id, of := strings.CutPrefix(name, prefixes[list])
+		switch {
+		case !of:
+		case list == protocol.ListNotifications: // the name of a sink
+			b.All(list)
+			return
+		default:
+			runs = append(runs, protocol.RunID(id))
+		}
+	}
+	b.Moved(list, runs...)
+}
+
+// differing names the heads that are not the same in both lists, which are sorted by name.
+func differing(old, now []cas.Head) (names []string) {
+	for len(old) > 0 || len(now) > 0 {
+		switch {
+		case len(now) == 0 || len(old) > 0 && old[0].Name < now[0].Name:
+			names, old = append(names, old[0].Name), old[1:]
+		case len(old) == 0 || now[0].Name < old[0].Name:
+			names, now = append(names, now[0].Name), now[1:]
+		default:
+			if old[0].Link != now[0].Link {
+				names = append(names, now[0].Name)
+			}
+			old, now = old[1:], now[1:]
+		}
+	}
+	return names
+}

@@ -1,0 +1,228 @@
+package lists_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"wf/hub/lists"
+	"wf/protocol"
+)
+
+// told is a client with what it was told, and when.
+type told struct {
+	frames chan protocol.Frame
+	gate   chan bool // holds one while the client takes nothing
+	leave  func() error
+}
+
+func (c *told) next() protocol.Frame {
+	f := <-c.frames
+	f.Type, f.ID = "", ""
+	return f
+}
+
+func join(t *testing.T, b *lists.Board, names ...protocol.List) *told {
+	ctx, cancel := context.WithCancel(t.Context())
+	c := &told{frames: make(chan protocol.Frame, 100), gate: make(chan bool, 1)}
+	ended := make(chan error, 1)
+	go func() {
+		ended <- b.Serve(ctx, protocol.Request{ID: "7", Lists: names}, func(f *protocol.Frame) error {
+			c.gate <- true
+			defer func() { <-c.gate }()
+			c.frames <- *f
+			return nil
+		})
+	}()
+	c.leave = func() error {
+		cancel()
+		return <-ended
+	}
+	return c
+}
+
+// watching has everything watched that is wanted, whenever that is another.
+func watching(ctx context.Context, b *lists.Board) {
+	for ctx.Err() == nil {
+		wanted, other := b.Wanted()
+		for list, watched := range wanted {
+			if !watched {
+				b.All(list)
+			}
+		}
+		select {
+		case <-other:
+		case <-ctx.Done():
+		}
+	}
+}
+
+func all(list protocol.List) protocol.Frame { return protocol.Frame{List: list, All: true} }
+
+func some(list protocol.List, runs ...protocol.RunID) protocol.Frame {
+	return protocol.Frame{List: list, Runs: runs}
+}
+
+var both = []protocol.List{protocol.ListRuns, protocol.ListTables}
+
+func expect(t *testing.T, c *told, want ...protocol.Frame) {
+	t.Helper()
+	for _, w := range want {
+		if d := cmp.Diff(w, c.next(), cmp.Comparer(func(a, b protocol.Link) bool { return a == b })); d != "" {
+			t.Fatal(d)
+		}
+	}
+}
+
+func TestChangesBetweenTwoFramesAreOneFrame(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := &lists.Board{Of: both, Source: watching}
+		c := join(t, b, protocol.ListRuns, "of tomorrow")
+		expect(t, c, all(protocol.ListRuns))
+		b.Moved(protocol.ListTables, "T") // nobody asked
+		time.Sleep(lists.Every)
+		at := time.Now()
+		b.Moved(protocol.ListRuns, "A")
+		expect(t, c, some(protocol.ListRuns, "A"))
+		if waited := time.Since(at); waited != 0 {
+			t.Errorf("the first change waited for %v", waited)
+		}
+		for _, run := range []protocol.RunID{"C", "B", "C"} {
+			b.Moved(protocol.ListRuns, run)
+		}
+		expect(t, c, some(protocol.ListRuns, "B", "C"))
+		if waited := time.Since(at); waited != lists.Every {
+			t.Errorf("the next came after %v", waited)
+		}
+		if err := c.leave(); !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+		b.Close()
+	})
+}
+
+// Below, at and beyond what a frame names.
+func TestManyRunsAreEverything(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := &lists.Board{Of: both, Source: watching}
+		c := join(t, b, protocol.ListRuns)
+		expect(t, c, all(protocol.ListRuns))
+		for n := protocol.MaxListed - 1; n <= protocol.MaxListed+1; n++ {
+			time.Sleep(time.Second)
+			synctest.Wait()
+			c.gate <- true
+			b.Moved(protocol.ListRuns, "first") // is on its way, and stays there
+			synctest.Wait()
+			var runs []protocol.RunID
+			for i := range n {
+				runs = append(runs, protocol.RunID(fmt.Sprintf("%04d", i)))
+			}
+			for part := range slices.Chunk(runs, 100) {
+				b.Moved(protocol.ListRuns, part...)
+			}
+			<-c.gate
+			want := some(protocol.ListRuns, runs...)
+			if n > protocol.MaxListed {
+				want = all(protocol.ListRuns)
+			}
+			expect(t, c, some(protocol.ListRuns, "first"), want)
+		}
+		c.leave()
+		b.Close()
+	})
+}
+
+// A client that takes nothing keeps no other from being told, and hears of all of it in the end in one frame a list.
+func TestAClientThatStallsIsToldOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := &lists.Board{Of: both, Source: watching}
+		slow, quick := join(t, b, both...), join(t, b, both...)
+		for _, c := range []*told{slow, quick} {
+			expect(t, c, all(protocol.ListRuns), all(protocol.ListTables))
+		}
+		time.Sleep(time.Second)
+		slow.gate <- true
+		for i := range 1000 {
+			b.Moved(protocol.ListRuns, protocol.RunID(fmt.Sprint(i)))
+			b.All(protocol.ListTables)
+			time.Sleep(lists.Every)
+			expect(t, quick, some(protocol.ListRuns, protocol.RunID(fmt.Sprint(i))), all(protocol.ListTables))
+		}
+		<-slow.gate
+		expect(t, slow, some(protocol.ListRuns, "0"), all(protocol.ListRuns), all(protocol.ListTables))
+		time.Sleep(time.Minute)
+		if n := len(slow.frames); n != 0 {
+			t.Errorf("%d frames more", n)
+		}
+		slow.leave()
+		quick.leave()
+		b.Close()
+	})
+}
+
+func TestTheSourceRunsWhileSomebodyAsks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var running, began int
+		b := &lists.Board{Of: both, Source: func(ctx context.Context, b *lists.Board) {
+			if running++; running > 1 {
+				t.Error("two sources at once")
+			}
+			began++
+			watching(ctx, b)
+			time.Sleep(time.Second) // it takes its time to end
+			b.All(both...)
+			running--
+		}}
+		one := join(t, b, protocol.ListRuns)
+		expect(t, one, all(protocol.ListRuns))
+		two := join(t, b, protocol.ListRuns)
+		expect(t, two, all(protocol.ListRuns)) // it is watched already
+		one.leave()
+		two.leave()
+		three := join(t, b, protocol.ListTables) // while the source ends
+		expect(t, three, all(protocol.ListTables))
+		time.Sleep(time.Minute)
+		if began != 2 || running != 1 {
+			t.Errorf("%d sources began, %d run", began, running)
+		}
+		three.leave()
+		b.Close()
+		if running != 0 {
+			t.Error("the source runs for nobody")
+		}
+	})
+}
+
+// A list that nobody asked for meanwhile is not taken for watched.
+func TestAListIsWatchedAnew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := &lists.Board{Of: both, Source: watching}
+		keeps := join(t, b, protocol.ListTables)
+		expect(t, keeps, all(protocol.ListTables))
+		join(t, b, protocol.ListRuns).leave()
+		b.Moved(protocol.ListRuns, "A")
+		if wanted, _ := b.Wanted(); len(wanted) != 1 {
+			t.Errorf("wanted: %v", wanted)
+		}
+		again := join(t, b, protocol.ListRuns)
+		expect(t, again, all(protocol.ListRuns))
+		again.leave()
+		keeps.leave()
+		b.Close()
+	})
+}
+
+func TestUnknownListsAreRefused(t *testing.T) {
+	b := &lists.Board{Of: both, Source: watching}
+	err := b.Serve(t.Context(), protocol.Request{Lists: []protocol.List{protocol.ListQueue}}, func(*protocol.Frame) error { return nil })
+	if !errors.Is(err, protocol.ErrBadRequest) {
+		t.Error(err)
+	}
+	b.Close()
+}

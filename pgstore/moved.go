@@ -1,0 +1,46 @@
+package pgstore
+
+import (
+	"context"
+	"time"
+)
+
+// Groups leave the names of the heads that they moved beside the number of their transaction: see readChanges, which says when such numbers
+// mean something.
+const readMoved = `select s.snap::text, pg_snapshot_xmax(s.snap) < pg_snapshot_xmax($1::pg_snapshot),
+	pg_postmaster_start_time()::text || ' ' || (select system_identifier::text from pg_control_system()) || ' ' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8), c.name
+	from (select pg_current_snapshot() as snap) s left join lateral (select distinct n.name from wf.changes, unnest(names) as n(name)
+		where x >= pg_snapshot_xmin($1::pg_snapshot) and not pg_visible_in_snapshot(x, $1::pg_snapshot) limit $2) c on true`
+
+// mostMoved is how many heads a look at what moved names at most.
+const mostMoved = 5000
+
+// Moved gives a function that names the heads which moved, came or went since it was called before. known is false where that cannot be
+// told, or where it is more than some thousands: any may have. The first call takes note of how the store stands, and knows nothing.
+func (s *Store) Moved() func(ctx context.Context) (names []string, known bool, err error) {
+	var snapshot, history string
+	var last time.Time
+	return func(ctx context.Context) (names []string, known bool, err error) {
+		since, asked := snapshot, time.Now()
+		most := int64(mostMoved + 1)
+		if since == "" || asked.Sub(last) > changesKnown {
+			since, most = "1:1:", 0
+		}
+		got, err := s.query(ctx, readMoved, text(since), long(most))
+		if err != nil {
+			return nil, false, err
+		}
+		back := len(got[0][1]) == 1 && got[0][1][0] == 1
+		known = most > 0 && !back && history == string(got[0][2]) && len(got) <= mostMoved
+		snapshot, history, last = string(got[0][0]), string(got[0][2]), asked
+		if !known {
+			return nil, false, nil
+		}
+		for _, r := range got {
+			if r[3] != nil {
+				names = append(names, string(r[3]))
+			}
+		}
+		return names, true, nil
+	}
+}
