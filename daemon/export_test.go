@@ -10,10 +10,12 @@ import (
 	"wf/api"
 	"wf/engine"
 	"wf/engine/rules"
+	"wf/hub/lists"
 	"wf/hub/queue"
 	"wf/hub/relay"
 	"wf/metrics"
 	"wf/protocol"
+	"wf/store"
 )
 
 // ToldToHubs are the runs of a daemon as a hub hears of them.
@@ -88,3 +90,8 @@ func (k *Supervisor) Driven() int { return k.driven() }
 
 // RelieveAfter has a full supervisor take some more after another time.
 func (k *Supervisor) RelieveAfter(d time.Duration) { k.relief = d }
+
+// NewLists is what a daemon tells of the lists of a store.
+func NewLists(s store.Store, service api.Service, log *slog.Logger) *lists.Board {
+	return newLists(s, service, log)
+}

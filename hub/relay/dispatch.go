@@ -52,6 +52,8 @@ const maxStarted = 16 << 20
 // started the run: the lease is left to lapse, which gives the worker time to say so.
 func (l *link) startJob(lease queue.Lease) {
 	h, e := l.hub, lease.Entry()
+	h.noticed()
+	defer h.noticed()
 	q := question{e.ID, e.Epoch}
 	ctx, cancel := context.WithTimeout(l.ctx, h.Starting)
 	defer cancel()

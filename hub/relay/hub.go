@@ -14,6 +14,7 @@ import (
 
 	"wf/api"
 	"wf/hub/internal/lately"
+	"wf/hub/lists"
 	"wf/hub/queue"
 	"wf/hub/server"
 	"wf/protocol"
@@ -67,6 +68,9 @@ type Hub struct {
 	changed  chan struct{}      // closed when a request is added, or a worker says what it has
 	sockets  map[*socket]bool
 	closed   bool
+
+	lists *lists.Board
+	news  chan struct{} // has one when the lists of the hub itself may have changed
 
 	refused lately.Map[string, *answer] // what workers refused jobs with, by job
 	reaper  *time.Timer                 // forgets the keys of workers that are forgotten
@@ -170,6 +174,7 @@ func (h *Hub) start() {
 		if h.DigestKey == nil {
 			h.DigestKey = []byte(rand.Text())
 		}
+		h.lists, h.news = h.newLists(), make(chan struct{}, 1)
 		h.links, h.requests, h.sockets = map[string]*link{}, map[string]claimed{}, map[*socket]bool{}
 		h.graceOver, h.changed = make(chan struct{}), make(chan struct{})
 		h.graceTimer = time.AfterFunc(h.GracePeriod, func() {
@@ -210,6 +215,7 @@ func (h *Hub) Close() {
 		l.close(protocol.ErrShuttingDown)
 	}
 	h.work.Wait()
+	h.lists.Close()
 }
 
 // ready is nil while the hub takes requests, also of workers that it waits for.

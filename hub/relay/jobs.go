@@ -61,6 +61,7 @@ func (h *Hub) submit(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	h.noticed() // while the request is held
 	e, err := h.Queue.Await(holding, x.job.ID)
 	if err != nil && r.Context().Err() == nil && errors.Is(err, context.DeadlineExceeded) {
 		if e, err = h.Queue.Find(r.Context(), x.job.ID); err != nil {

@@ -301,6 +301,7 @@ func (h *Hub) detach(l *link) {
 			other.restart() // a job that was left to l may be another's now
 		}
 	}
+	h.noticed()
 }
 
 // announce tells the registry that the worker is there.
@@ -310,6 +311,7 @@ func (l *link) announce() error {
 	a := queue.Worker{ID: l.id, Name: l.name, Version: l.version, Caps: l.caps, Runs: len(l.runs),
 		Capacity: l.capacity, Busy: len(l.busy) + len(l.begun), Key: l.key, Instance: l.instance}
 	l.mu.Unlock()
+	defer l.hub.noticed()
 	return l.hub.Registry.Announce(l.ctx, a, l.hub.TTL)
 }
 

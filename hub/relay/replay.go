@@ -27,12 +27,16 @@ type socket struct {
 	subs map[string]subscription // by the id of the client's request
 }
 
-// subscription is where a replay_request went.
+// subscription is where a replay_request went, or a list_request, which the hub serves itself.
 type subscription struct {
-	up   *upstream
+	up   *upstream // nil of a list_request
 	run  protocol.RunID
 	live bool
+	told *telling // of a list_request, else nil
 }
+
+// telling is a list_request that is served.
+type telling struct{ stop context.CancelFunc }
 
 // pingEvery is how often a client is pinged; two that are not answered end the socket.
 const pingEvery = 20 * time.Second
@@ -66,17 +70,10 @@ func (k *socket) handle(r protocol.Request, raw []byte) error {
 	switch r.Type {
 	case protocol.FrameReplayRequest:
 		return k.subscribe(r, raw)
+	case protocol.FrameListRequest:
+		return k.tell(r)
 	case protocol.FrameCancel:
-		k.mu.Lock()
-		s, ok := k.subs[r.ID]
-		delete(k.subs, r.ID)
-		if ok {
-			s.up.over[r.ID] = true
-		}
-		k.mu.Unlock()
-		if ok {
-			return s.up.pass(raw)
-		}
+		return k.cancel(r.ID)
 	case protocol.FramePing:
 		k.Send(&protocol.Frame{Type: protocol.FramePong, ID: r.ID, N: r.N})
 	case protocol.FrameBlockRequest:
@@ -93,6 +90,68 @@ func (k *socket) handle(r protocol.Request, raw []byte) error {
 	return nil
 }
 
+// cancel ends a subscription, wherever it led.
+func (k *socket) cancel(id string) error {
+	k.mu.Lock()
+	s, ok := k.subs[id]
+	delete(k.subs, id)
+	if ok && s.up != nil {
+		s.up.over[id] = true
+	}
+	k.mu.Unlock()
+	switch {
+	case !ok:
+		return nil
+	case s.told != nil:
+		s.told.stop()
+		return nil
+	}
+	b, err := protocol.Request{Type: protocol.FrameCancel, ID: id}.Encode(k.Codec)
+	if err != nil {
+		return err
+	}
+	return s.up.pass(b)
+}
+
+// full is an error where a socket has as many subscriptions as it may have; the caller holds mu.
+func (k *socket) full() error {
+	if len(k.subs) < protocol.MaxSubscriptions {
+		return nil
+	}
+	return fmt.Errorf("%d subscriptions are open on this socket: %w", protocol.MaxSubscriptions, protocol.ErrRateLimited)
+}
+
+// tell serves a list_request, in the place of a subscription with the same id.
+func (k *socket) tell(r protocol.Request) error {
+	if err := k.cancel(r.ID); err != nil {
+		return err
+	}
+	ctx, stop := context.WithCancel(k.Ctx)
+	t := &telling{stop}
+	k.mu.Lock()
+	err := k.full()
+	if err == nil {
+		k.subs[r.ID] = subscription{told: t}
+	}
+	k.mu.Unlock()
+	if err != nil {
+		stop()
+		return err
+	}
+	k.Go(func() {
+		defer stop()
+		if err := k.hub.lists.Serve(ctx, r, k.SendFrame); ctx.Err() == nil {
+			k.Send(protocol.ReplayError(r.ID, err))
+		}
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		if k.subs[r.ID].told == t {
+			delete(k.subs, r.ID)
+		}
+	})
+	return nil
+}
+
 // subscribe passes a replay_request on to the worker that has the run. One with an id that is in
 // use takes the place of that subscription, wherever it led.
 func (k *socket) subscribe(r protocol.Request, raw []byte) error {
@@ -103,26 +162,24 @@ func (k *socket) subscribe(r protocol.Request, raw []byte) error {
 	up := k.upstream(l)
 	k.mu.Lock()
 	old, replaced := k.subs[r.ID]
-	full := !replaced && len(k.subs) >= protocol.MaxSubscriptions
-	if !full {
-		k.subs[r.ID] = subscription{up, r.SessionID, r.Live}
-		delete(up.over, r.ID)
-		if replaced && old.up != up {
-			old.up.over[r.ID] = true
-		}
-	}
+	elsewhere := replaced && old.up != up
 	k.mu.Unlock()
-	if full {
-		return fmt.Errorf("%d subscriptions are open on this socket: %w", protocol.MaxSubscriptions, protocol.ErrRateLimited)
-	}
-	if replaced && old.up != up {
-		cancel, err := protocol.Request{Type: protocol.FrameCancel, ID: r.ID}.Encode(k.Codec)
-		if err == nil {
-			err = old.up.pass(cancel)
-		}
-		if err != nil {
+	if elsewhere { // only this goroutine adds subscriptions
+		if err := k.cancel(r.ID); err != nil {
 			return err
 		}
+	}
+	k.mu.Lock()
+	if elsewhere || !replaced {
+		err = k.full()
+	}
+	if err == nil {
+		k.subs[r.ID] = subscription{up: up, run: r.SessionID, live: r.Live}
+		delete(up.over, r.ID)
+	}
+	k.mu.Unlock()
+	if err != nil {
+		return err
 	}
 	if err := up.pass(raw); err != nil {
 		k.mu.Lock()

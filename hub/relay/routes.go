@@ -88,6 +88,9 @@ func (h *Hub) Handler() http.Handler {
 			if err == nil {
 				err = r.handle(h, w, req)
 			}
+			if req.Method != http.MethodGet {
+				h.noticed()
+			}
 			if err != nil {
 				reply.Error(w, err)
 			}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/coder/websocket"
 
+	"wf/hub/guard"
 	"wf/hub/internal/socketend"
 	"wf/protocol"
 )
@@ -73,21 +74,29 @@ func (u *upstream) serve() {
 	}
 }
 
-func (u *upstream) carry() error {
-	k := u.socket
+// dialReplay opens a socket of the replay protocol at the worker, for a client.
+func (l *link) dialReplay(ctx context.Context, by guard.Identity, c protocol.Codec) (*websocket.Conn, error) {
 	head := http.Header{}
-	introduce(head, k.by)
-	dial, done := context.WithTimeout(u.ctx, dialTime)
+	introduce(head, by)
+	dial, done := context.WithTimeout(ctx, dialTime)
+	defer done()
 	conn, _, err := websocket.Dial(dial, workerBase+"/v1/replay", &websocket.DialOptions{
-		HTTPClient: &http.Client{Transport: u.link.via}, HTTPHeader: head,
-		Subprotocols: []string{k.Codec.Subprotocol()}, CompressionMode: websocket.CompressionDisabled,
+		HTTPClient: &http.Client{Transport: l.via}, HTTPHeader: head,
+		Subprotocols: []string{c.Subprotocol()}, CompressionMode: websocket.CompressionDisabled,
 	})
-	done()
+	if err != nil {
+		return nil, err
+	}
+	conn.SetReadLimit(protocol.MaxFrame + 64<<10)
+	return conn, nil
+}
+
+func (u *upstream) carry() error {
+	conn, err := u.link.dialReplay(u.ctx, u.socket.by, u.socket.Codec)
 	if err != nil {
 		return err
 	}
 	defer conn.CloseNow()
-	conn.SetReadLimit(protocol.MaxFrame + 64<<10)
 	sent := make(chan error, 1)
 	go func() {
 		err := u.send(conn)
