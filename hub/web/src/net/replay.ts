@@ -2,7 +2,8 @@
 //
 // A subscription is a journal and its cursor. Whatever happens to the socket, the journal says
 // where to go on: seq and CID of the newest event held. So nothing is lost and nothing comes
-// twice, and there is no other state to repair.
+// twice, and there is no other state to repair. What changes in lists is told too; a list has no cursor: after a
+// disconnect anything of it may be another.
 
 import {Journal} from "../model/journal.ts";
 import {entryOf, type Delta, type Entry} from "../model/wire.ts";
@@ -26,6 +27,26 @@ export interface Watcher {
   error?(code: string, message: string, final: boolean): void;
 }
 
+/** A list of the HTTP interface. */
+export type ListName = "runs" | "workflows" | "tables" | "notifications" | "deletions" | "agents" | "queue";
+
+/** What has changed of a list since it was told before. */
+export interface ListChange {
+  list: ListName;
+  /** The runs that moved, came or went; null: anything may be another. */
+  runs: readonly string[] | null;
+}
+
+interface Listing {
+  id: string;
+  lists: readonly ListName[];
+  changed: (c: ListChange) => void;
+  told: Set<ListName>; // on this connection: the server tells what changes
+  refused: number; // in a row
+  retry: () => void;
+  poll: () => void;
+}
+
 /** What the connection needs of its surroundings; tests bring their own. */
 export interface Surroundings {
   open(): WebSocket;
@@ -47,6 +68,7 @@ const longestWait = 15_000;
 const firstWait = 250;
 const pingEvery = 20_000;
 const silentFor = 50_000;
+const pollEvery = 60_000; // of lists that the server does not tell of
 // Errors after which the same request may work a little later.
 const passing = new Set(["agent_unavailable", "agent_moved", "too_slow", "rate_limited", "shutting_down", "internal"]);
 
@@ -63,6 +85,7 @@ export class Replay {
 
   private socket: WebSocket | null = null;
   private subs = new Map<string, Subscription>();
+  private listings = new Map<string, Listing>();
   private count = 0;
   private tries = 0;
   private heard = 0;
@@ -104,6 +127,49 @@ export class Replay {
     };
   }
 
+  /**
+   * Tells what changes of lists, until the returned function is called. The first that is said of a list on each connection is that anything
+   * of it may be another: what is read from then on is not missed. Of lists that the server does not tell of the same is said now and then.
+   */
+  list(lists: readonly ListName[], changed: (c: ListChange) => void): () => void {
+    const l: Listing = {id: String(++this.count), lists, changed, told: new Set(), refused: 0, retry: () => {}, poll: () => {}};
+    this.listings.set(l.id, l);
+    if (this.link === "open") this.askLists(l);
+    this.pollLists(l);
+    return () => {
+      l.retry();
+      l.poll();
+      if (this.listings.delete(l.id) && this.link === "open") this.send({type: "cancel", id: l.id});
+    };
+  }
+
+  private askLists(l: Listing): void {
+    l.retry();
+    l.told.clear();
+    this.send({type: "list_request", id: l.id, lists: l.lists});
+  }
+
+  private pollLists(l: Listing): void {
+    l.poll = this.around.later(() => {
+      this.pollLists(l);
+      for (const list of l.lists) if (!l.told.has(list)) l.changed({list, runs: null});
+    }, pollEvery);
+  }
+
+  private listFrame(l: Listing, f: Record<string, unknown>): void {
+    if (f["type"] === "list_changed") {
+      const list = f["list"] as ListName;
+      if (!l.lists.includes(list)) return;
+      l.refused = 0;
+      l.told.add(list);
+      l.changed({list, runs: Array.isArray(f["runs"]) && f["all"] !== true ? f["runs"].map(String) : null});
+    } else if (f["type"] === "replay_error") {
+      l.told.clear();
+      l.retry();
+      if (passing.has(String(f["code"]))) l.retry = this.around.later(() => this.askLists(l), backoff(++l.refused, this.around.random()));
+    }
+  }
+
   private connect(): void {
     this.set("connecting");
     let ws: WebSocket;
@@ -121,6 +187,7 @@ export class Replay {
       this.set("open");
       this.beat();
       for (const s of this.subs.values()) this.ask(s);
+      for (const l of this.listings.values()) this.askLists(l);
     };
     ws.onmessage = (m) => {
       if (ws !== this.socket) return;
@@ -151,6 +218,10 @@ export class Replay {
     const wait = backoff(this.tries++, this.around.random());
     this.nextTry = this.around.now() + wait;
     for (const s of this.subs.values()) s.retry();
+    for (const l of this.listings.values()) {
+      l.retry();
+      l.told.clear();
+    }
     this.set("lost");
     this.cancelTimer = this.around.later(() => this.connect(), wait);
   }
@@ -205,7 +276,13 @@ export class Replay {
     } catch {
       return; // not of this protocol; what matters comes again from the cursor
     }
-    const s = this.subs.get(String(f["id"] ?? ""));
+    const id = String(f["id"] ?? "");
+    const l = this.listings.get(id);
+    if (l) {
+      this.listFrame(l, f);
+      return;
+    }
+    const s = this.subs.get(id);
     if (!s) return;
     switch (f["type"]) {
       case "replay_event":

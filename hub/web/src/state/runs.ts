@@ -2,7 +2,8 @@
 
 import {effect, signal} from "@preact/signals";
 import {api, ApiError} from "../net/api.ts";
-import {fault, hrefOf, info, link, locked, refine, replay, route, tell} from "./app.ts";
+import {fault, hrefOf, info, locked, refine, route, tell} from "./app.ts";
+import {keepFresh} from "./lists.ts";
 import type {Agent, Job, RunRow, StartRequest, Workflow} from "../model/service.ts";
 
 export interface Filter {
@@ -33,8 +34,6 @@ export const queue = signal<Job[] | null>(null);
 
 const page = 100;
 const most = 500; // that one request may ask for
-const pollEvery = 3000;
-const watched = 32;
 let wanted = page;
 let asking: AbortController | null = null;
 let again = false;
@@ -85,52 +84,27 @@ export function showAll(): void {
   setFilter(everything);
 }
 
-/** Keeps the list fresh until the returned function is called. */
+/** Keeps the list and the workflows fresh until the returned function is called. */
 export function follow(): () => void {
-  let soon: ReturnType<typeof setTimeout> | undefined;
-  const dirty = () => {
-    soon ??= setTimeout(() => {
-      soon = undefined;
-      void refresh();
-    }, 150);
-  };
-  // Runs that can move tell so at once; new ones are found by asking.
-  const following = new Map<string, () => void>();
-  const stopFollowing = effect(() => {
-    const open = (runs.value ?? []).filter((r) => !["done", "failed", "cancelled"].includes(r.status)).slice(0, watched);
-    const ids = new Set(open.map((r) => r.id));
-    for (const [id, stop] of following) {
-      if (!ids.has(id)) {
-        stop();
-        following.delete(id);
-      }
-    }
-    for (const id of ids) {
-      if (!following.has(id)) following.set(id, replay.watch(id, null, {events: dirty, reset: dirty}));
-    }
+  const stopLists = keepFresh(["runs", "workflows"], async (changed) => {
+    if (locked.peek() !== null) return;
+    await Promise.all([changed.has("runs") ? refresh() : null, changed.has("workflows") ? readWorkflows() : null]);
   });
-  const stopLink = effect(() => {
-    if (link.value !== "open") return;
-    dirty();
-    void readWorkflows();
-  });
+  let first = true; // keepFresh has begun to read
   const stopFilter = effect(() => {
     filter.value;
     wanted = page;
+    if (first) {
+      first = false;
+      return;
+    }
     asking?.abort();
     again = asking !== null;
     if (!asking) void refresh();
   });
-  const timer = setInterval(() => {
-    if (!document.hidden && locked.value === null) void refresh();
-  }, pollEvery);
   return () => {
-    stopFollowing();
-    stopLink();
+    stopLists();
     stopFilter();
-    clearInterval(timer);
-    clearTimeout(soon);
-    for (const stop of following.values()) stop();
   };
 }
 
@@ -173,22 +147,23 @@ export async function readWorkflows(): Promise<void> {
 
 /** Keeps agents and queue of a hub fresh until the returned function is called. */
 export function followHub(): () => void {
-  const read = async () => {
-    if (info.value?.kind !== "hub" || document.hidden) return;
-    try {
-      const [a, q] = await Promise.all([api.agents(), api.queue()]);
-      agents.value = a.items ?? [];
-      queue.value = q.items ?? [];
-    } catch (e) {
-      if (!absent(e)) fault(e);
-    }
-  };
+  let stopLists = () => {};
   const stop = effect(() => {
-    if (info.value) void read();
+    stopLists();
+    stopLists = () => {};
+    if (info.value?.kind !== "hub") return;
+    stopLists = keepFresh(["agents", "queue"], async (changed) => {
+      try {
+        const [a, q] = await Promise.all([changed.has("agents") ? api.agents() : null, changed.has("queue") ? api.queue() : null]);
+        if (a) agents.value = a.items ?? [];
+        if (q) queue.value = q.items ?? [];
+      } catch (e) {
+        if (!absent(e)) fault(e);
+      }
+    });
   });
-  const timer = setInterval(() => void read(), pollEvery);
   return () => {
     stop();
-    clearInterval(timer);
+    stopLists();
   };
 }

@@ -5,7 +5,7 @@ import {useEffect, useState} from "preact/hooks";
 import {day, plain, plural} from "../model/text.ts";
 import type {Notification, NotificationList} from "../model/service.ts";
 import {api} from "../net/api.ts";
-import {fault, hrefOf, info, may, now, refine, route, tell} from "../state/app.ts";
+import {fault, hrefOf, info, may, refine, route, tell} from "../state/app.ts";
 import {agents, followHub} from "../state/runs.ts";
 import {useLoad} from "./load.ts";
 import {Tables} from "./tables.tsx";
@@ -14,7 +14,6 @@ import {Ago, Empty, Status} from "./widgets.tsx";
 const part = 100; // items of a list that are read at once
 const most = 5000;
 const titles = {notifications: "Notifications", deletions: "Deleted runs", tables: "Sweeps and evals"};
-const fresh = 10_000; // ms after which what is shown is read again
 
 export function OfStore({page}: {page: "notifications" | "deletions" | "tables"}) {
   const [limit, setLimit] = useState(part);
@@ -53,7 +52,7 @@ export function More({next, more}: {next: string | undefined; more: Of["more"]})
 function Notifications({agent, pick, limit, more}: Of) {
   const run = route.value.query["run"] ?? "";
   const [done, setDone] = useState(0);
-  const got = useLoad((signal) => api.notifications({run, agent, limit}, signal), [run, agent, limit, done, Math.floor(now.value / fresh)]);
+  const got = useLoad((signal) => api.notifications({run, agent, limit}, signal), [run, agent, limit, done], "notifications");
   const list = got.value;
   const retry = (what: {ids: string[]} | {all: true}) => api.retryNotifications(what, info.value?.kind === "hub" && !agent ? {agent, run} : {agent}).then((r) => {
     tell(`${plural(r.retried.length, "notification")} will be attempted again`);
@@ -121,7 +120,7 @@ function Sinks({of}: {of: NotificationList}) {
 }
 
 function Deletions({agent, pick, limit, more}: Of) {
-  const got = useLoad((signal) => api.deletions({agent, limit}, signal), [agent, limit, Math.floor(now.value / fresh)]);
+  const got = useLoad((signal) => api.deletions({agent, limit}, signal), [agent, limit], "deletions");
   const list = got.value;
   return (
     <>

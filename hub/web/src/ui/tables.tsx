@@ -4,14 +4,11 @@ import {useState} from "preact/hooks";
 import {plain, plural} from "../model/text.ts";
 import type {Table, TableHead, TableRow} from "../model/service.ts";
 import {api} from "../net/api.ts";
-import {hrefOf, now, refine, route} from "../state/app.ts";
+import {hrefOf, refine, route} from "../state/app.ts";
 import {useLoad} from "./load.ts";
 import type {Of} from "./store.tsx";
 import {More} from "./store.tsx";
 import {Ago, Empty, Status} from "./widgets.tsx";
-
-const fresh = 10_000; // ms after which the list is read again
-const live = 2_000; // and a table that changes
 
 export function Tables(of: Of) {
   const id = route.value.query["id"] ?? "";
@@ -23,7 +20,7 @@ const stands = (t: TableHead): string => t.complete ? "done" : t.live ? "running
 const trials = (t: TableHead): string => t.done === t.trials ? plural(t.trials, "trial") : `${t.done} of ${plural(t.trials, "trial")}`;
 
 function List({agent, pick, limit, more}: Of) {
-  const got = useLoad((signal) => api.tables({agent, limit}, signal), [agent, limit, Math.floor(now.value / fresh)]);
+  const got = useLoad((signal) => api.tables({agent, limit}, signal), [agent, limit], "tables");
   const list = got.value;
   return (
     <>
@@ -55,11 +52,7 @@ function List({agent, pick, limit, more}: Of) {
 }
 
 function One({id, agent}: {id: string; agent: string}) {
-  const [over, setOver] = useState(false);
-  const got = useLoad((signal) => api.table(id, {agent}, signal).then((t) => {
-    setOver(t.complete);
-    return t;
-  }), [id, agent, over ? 0 : Math.floor(now.value / live)]);
+  const got = useLoad((signal) => api.table(id, {agent}, signal), [id, agent], "tables");
   const t = got.value;
   return (
     <>

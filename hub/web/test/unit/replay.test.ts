@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import {test} from "node:test";
 import {Journal} from "../../src/model/journal.ts";
 import type {Entry} from "../../src/model/wire.ts";
-import {backoff, Replay, type Watcher} from "../../src/net/replay.ts";
+import {backoff, Replay, type ListChange, type ListName, type Watcher} from "../../src/net/replay.ts";
 import {frameOf, journal, type Said} from "./journal.ts";
 
 const many = (n: number, branch = ""): Entry[] => journal(Array.from({length: n}, (_, i): Said => ["text", "a#1", {content: String(i)}]), branch);
@@ -227,4 +227,77 @@ test("the waits have full jitter and end at 15 s", () => {
   assert.equal(backoff(3, 0.5), 1000);
   assert.equal(backoff(30, 1), 15_000);
   assert.equal(backoff(30, 0), 0);
+});
+
+function listening(lists: readonly ListName[]): {stage: Stage; said: ListChange[]; stop: () => void} {
+  const stage = new Stage();
+  const said: ListChange[] = [];
+  const stop = stage.replay.list(lists, (c) => said.push(c));
+  stage.replay.start();
+  stage.socket.onopen();
+  return {stage, said, stop};
+}
+
+const ofLists = (s: Socket) => s.sent.filter((f) => f["type"] === "list_request");
+
+test("what changes of lists is told, by runs or as a whole", () => {
+  const {stage, said, stop} = listening(["runs", "queue"]);
+  assert.deepEqual(stage.socket.sent, [{type: "list_request", id: "1", lists: ["runs", "queue"]}]);
+  stage.socket.say(
+    {type: "list_changed", id: "1", list: "runs", all: true},
+    {type: "list_changed", id: "1", list: "runs", runs: ["A", "B"]},
+    {type: "list_changed", id: "1", list: "queue", all: true},
+    {type: "list_changed", id: "1", list: "runs", runs: ["A"], all: true},
+    {type: "list_changed", id: "1", list: "tables", all: true}, // was not asked for
+    {type: "list_changed", id: "2", list: "runs", all: true},
+  );
+  assert.deepEqual(said, [{list: "runs", runs: null}, {list: "runs", runs: ["A", "B"]}, {list: "queue", runs: null}, {list: "runs", runs: null}]);
+  stop();
+  assert.deepEqual(stage.socket.sent.at(-1), {type: "cancel", id: "1"});
+  stage.socket.say({type: "list_changed", id: "1", list: "runs", all: true});
+  assert.equal(said.length, 4);
+});
+
+test("after a disconnect lists are asked for again, and so are those that were asked for meanwhile", () => {
+  const {stage, said, stop} = listening(["runs"]);
+  stage.socket.say({type: "list_changed", id: "1", list: "runs", all: true});
+  stage.socket.onclose();
+  const stopOther = stage.replay.list(["tables"], (c) => said.push(c));
+  stage.pass(125);
+  assert.equal(stage.sockets.length, 2);
+  assert.deepEqual(stage.socket.sent, []);
+  stage.socket.onopen();
+  assert.deepEqual(ofLists(stage.socket).map((f) => f["lists"]), [["runs"], ["tables"]]);
+  stage.socket.say({type: "list_changed", id: "1", list: "runs", all: true});
+  assert.deepEqual(said, [{list: "runs", runs: null}, {list: "runs", runs: null}]);
+  stop();
+  stopOther();
+});
+
+test("a list that the server does not tell of counts as changed once a minute", () => {
+  const {stage, said, stop} = listening(["runs", "tables"]);
+  stage.socket.say({type: "list_changed", id: "1", list: "runs", all: true});
+  for (const minute of [1, 2]) {
+    for (let s = 0; s < 60; s += 20) {
+      stage.pass(20_000);
+      stage.socket.say({type: "pong", n: 1});
+    }
+    assert.equal(said.filter((c) => c.list === "tables").length, minute);
+  }
+  assert.equal(said.filter((c) => c.list === "runs").length, 1);
+  stop();
+  stage.pass(600_000);
+  assert.equal(said.length, 3);
+});
+
+test("a refusal that passes is met by asking again, another one by waiting", () => {
+  const {stage, stop} = listening(["runs"]);
+  stage.socket.say({type: "replay_error", id: "1", code: "rate_limited", message: "too many"});
+  assert.equal(ofLists(stage.socket).length, 1);
+  stage.pass(1000);
+  assert.equal(ofLists(stage.socket).length, 2);
+  stage.socket.say({type: "replay_error", id: "1", code: "bad_request", message: "no lists here"});
+  stage.pass(15_000);
+  assert.equal(ofLists(stage.socket).length, 2);
+  stop();
 });
