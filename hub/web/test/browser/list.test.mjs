@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import {describe, test} from "node:test";
 import {begin, on, visit} from "./bench.mjs";
-import {accessible, openPage} from "./stage.mjs";
+import {accessible, openPage, until} from "./stage.mjs";
 
 describe("the door", () => {
   test("the code of the address signs in and is gone from it", async (t) => {
@@ -78,6 +78,56 @@ describe("the list", () => {
     await page.getByLabel("Workflow").selectOption("form");
     await row(one).waitFor({state: "detached"});
     await row(two).waitFor();
+    check();
+  });
+});
+
+describe("pushed changes", () => {
+  // When the page first showed a row, or a state of one, by the clock of this machine.
+  const watch = (page) => page.evaluate(() => {
+    globalThis.shown = {};
+    const look = () => {
+      for (const row of document.querySelectorAll("[data-run]")) {
+        const state = /s-([a-z]+)/.exec(row.querySelector(".status")?.className ?? "")?.[1] ?? "?";
+        for (const key of [row.dataset.run, `${row.dataset.run} ${state}`]) globalThis.shown[key] ??= Date.now();
+      }
+    };
+    look();
+    new MutationObserver(look).observe(document.body, {subtree: true, childList: true, attributes: true, characterData: true});
+  });
+  const shown = async (page, key) => {
+    await until(`the page shows ${key}`, () => page.evaluate((k) => k in globalThis.shown, key));
+    return page.evaluate((k) => globalThis.shown[k], key);
+  };
+  const stored = async (id) => (await on.place.wf("replay", id, "-o", "jsonl")).trim().split("\n").map((l) => JSON.parse(l));
+  const median = (all) => all.toSorted((a, b) => a - b)[Math.floor(all.length / 2)];
+
+  test("what another process does is on the screen at once, and nothing is read while nothing happens", async (t) => {
+    const {page, check} = await visit(t);
+    await page.locator('[data-link="open"]').waitFor();
+    await watch(page);
+    const news = [], answers = [];
+    for (let i = 0; i < 7; i++) {
+      const began = JSON.parse(await on.place.wf("run", "outer.yaml", "-o", "json"));
+      const first = (await stored(began.id))[0];
+      news.push(await shown(page, began.id) - Date.parse(first.ts));
+
+      const asked = await begin(page, "form");
+      await shown(page, `${asked} waiting`);
+      await on.place.wf("answer", asked, "--field", "name=Ada");
+      const at = await shown(page, `${asked} done`);
+      const last = (await stored(asked)).at(-1);
+      assert.equal(last.type, "done");
+      answers.push(at - Date.parse(last.ts));
+    }
+    t.diagnostic(`from the event to the row, median of ${news.length}: a new run ${median(news)} ms (${news.join(", ")}), an answer ${median(answers)} ms (${answers.join(", ")})`);
+
+    const looked = () => page.waitForResponse((r) => r.url().endsWith("/readyz")); // which is asked for every five seconds
+    await looked();
+    const asked = [];
+    page.on("request", (r) => asked.push(new URL(r.url()).pathname));
+    await looked();
+    assert.deepEqual(asked.filter((p) => p !== "/readyz"), []);
     check();
   });
 });
