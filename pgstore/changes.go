@@ -17,7 +17,9 @@ import (
 const readChanges = `select pg_current_snapshot()::text,
 	pg_snapshot_xmax(pg_current_snapshot()) < pg_snapshot_xmax($1::pg_snapshot) or exists(select 1 from wf.changes
 		where x >= pg_snapshot_xmin($1::pg_snapshot) and not pg_visible_in_snapshot(x, $1::pg_snapshot) and by <> $2),
-	pg_postmaster_start_time()::text || ' ' || (select system_identifier::text from pg_control_system()) || ' ' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8)`
+	` + ofHistory
+
+const ofHistory = `pg_postmaster_start_time()::text || ' ' || (select system_identifier::text from pg_control_system()) || ' ' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8)`
 
 // Rows of wf.changes are kept for an hour. A follower that did not look for half of it takes for granted that something changed.
 const (

@@ -12,3 +12,6 @@ func (s *Store) Elsewhere() { s.follows.history = "another" }
 func (s *Store) Deallocate(ctx context.Context) (n int, err error) {
 	return s.write.last, s.write.pg.Exec(ctx, "deallocate all").Close()
 }
+
+// MostMoved is how many heads a look at what moved names at most.
+const MostMoved = mostMoved

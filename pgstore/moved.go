@@ -8,7 +8,7 @@ import (
 // Groups leave the names of the heads that they moved beside the number of their transaction: see readChanges, which says when such numbers
 // mean something.
 const readMoved = `select s.snap::text, pg_snapshot_xmax(s.snap) < pg_snapshot_xmax($1::pg_snapshot),
-	pg_postmaster_start_time()::text || ' ' || (select system_identifier::text from pg_control_system()) || ' ' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8), c.name
+	` + ofHistory + `, c.name
 	from (select pg_current_snapshot() as snap) s left join lateral (select distinct n.name from wf.changes, unnest(names) as n(name)
 		where x >= pg_snapshot_xmin($1::pg_snapshot) and not pg_visible_in_snapshot(x, $1::pg_snapshot) limit $2) c on true`
 
