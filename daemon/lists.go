@@ -21,15 +21,14 @@ import (
 //	2 s, commit ─► tables (whether a process is at work on one is no commit)
 //	5 s ─► workflows, which lie in files
 //
-// A store in a directory tells that something moved, and not what: its heads are then compared with those of before, which takes
-// about 10 ms at 10,000 runs. A database names the heads that moved, and is asked for them all the time.
+// A store names the heads that moved. One in a directory also tells at once that something did; a database is asked all the time.
 type listSource struct {
 	s       store.Store
 	service api.Service
 	log     *slog.Logger
 
-	heads map[protocol.List][]cas.Head // as they were seen, by name; of a store that does not name what moved
 	moved func(ctx context.Context) (names []string, known bool, err error)
+	asks  bool // the store tells of other processes only when it is asked
 	seen  map[protocol.List]sight
 }
 
@@ -52,12 +51,8 @@ func newLists(s store.Store, service api.Service, log *slog.Logger) *lists.Board
 	return &lists.Board{
 		Of: []protocol.List{protocol.ListRuns, protocol.ListDeletions, protocol.ListNotifications, protocol.ListTables, protocol.ListWorkflows},
 		Source: func(ctx context.Context, b *lists.Board) {
-			l := &listSource{s: s, service: service, log: log, heads: map[protocol.List][]cas.Head{}, seen: map[protocol.List]sight{}}
-			if names, ok := s.(interface {
-				Moved() func(context.Context) ([]string, bool, error)
-			}); ok {
-				l.moved = names.Moved()
-			}
+			_, tells := s.(*cas.Store)
+			l := &listSource{s: s, service: service, log: log, moved: s.Moved(), asks: !tells, seen: map[protocol.List]sight{}}
 			l.follow(ctx, b)
 		},
 	}
@@ -72,7 +67,7 @@ func (l *listSource) follow(ctx context.Context, b *lists.Board) {
 		began := time.Now()
 		now, err := l.s.Changes(ctx) // first: what is committed from here on is seen by the next look
 		if err == nil {
-			err = l.look(ctx, b, wanted, first || now != last || l.moved != nil)
+			err = l.look(ctx, b, wanted, first || now != last || l.asks)
 		}
 		pause := gracePeriod
 		switch {
@@ -95,7 +90,7 @@ func (l *listSource) follow(ctx context.Context, b *lists.Board) {
 // await returns when there may be something to see.
 func (l *listSource) await(ctx context.Context, wanted map[protocol.List]bool, since uint64, other <-chan struct{}) {
 	patience := time.Hour
-	if l.moved != nil {
+	if l.asks {
 		patience = askHeads
 	}
 	for list := range wanted {
@@ -112,7 +107,7 @@ func (l *listSource) await(ctx context.Context, wanted map[protocol.List]bool, s
 		case <-waits.Done():
 		}
 	}()
-	if _, err := l.s.AwaitChange(waits, since); err == nil && l.moved == nil {
+	if _, err := l.s.AwaitChange(waits, since); err == nil && !l.asks {
 		<-time.After(settles)
 	} // an error shows with the next look
 }
@@ -173,23 +168,11 @@ func (l *listSource) lookAtHeads(ctx context.Context, b *lists.Board, wanted map
 	if len(due) == 0 {
 		return nil
 	}
-	var named []string // by the store
-	known := true
-	if l.moved != nil {
-		var err error
-		if named, known, err = l.moved(ctx); err != nil {
-			return err
-		}
+	names, known, err := l.moved(ctx)
+	if err != nil {
+		return err
 	}
 	for list, watched := range due {
-		names := named
-		if l.moved == nil {
-			now, err := l.s.Heads(ctx, prefixes[list])
-			if err != nil {
-				return err
-			}
-			names, l.heads[list] = differing(l.heads[list], now), now
-		}
 		l.tell(b, list, names, watched && known)
 	}
 	return nil
@@ -214,22 +197,4 @@ func (l *listSource) tell(b *lists.Board, list protocol.List, names []string, kn
 		}
 	}
 	b.Moved(list, runs...)
-}
-
-// differing names the heads that are not the same in both lists, which are sorted by name.
-func differing(old, now []cas.Head) (names []string) {
-	for len(old) > 0 || len(now) > 0 {
-		switch {
-		case len(now) == 0 || len(old) > 0 && old[0].Name < now[0].Name:
-			names, old = append(names, old[0].Name), old[1:]
-		case len(old) == 0 || now[0].Name < old[0].Name:
-			names, now = append(names, now[0].Name), now[1:]
-		default:
-			if old[0].Link != now[0].Link {
-				names = append(names, now[0].Name)
-			}
-			old, now = old[1:], now[1:]
-		}
-	}
-	return names
 }
