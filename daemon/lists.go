@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"wf/api"
-	"wf/cas"
 	"wf/hub/lists"
 	"wf/protocol"
 	"wf/store"
@@ -51,8 +50,7 @@ func newLists(s store.Store, service api.Service, log *slog.Logger) *lists.Board
 	return &lists.Board{
 		Of: []protocol.List{protocol.ListRuns, protocol.ListDeletions, protocol.ListNotifications, protocol.ListTables, protocol.ListWorkflows},
 		Source: func(ctx context.Context, b *lists.Board) {
-			_, tells := s.(*cas.Store)
-			l := &listSource{s: s, service: service, log: log, moved: s.Moved(), asks: !tells, seen: map[protocol.List]sight{}}
+			l := &listSource{s: s, service: service, log: log, moved: s.Moved(), asks: store.IsDatabase(s.Name()), seen: map[protocol.List]sight{}}
 			l.follow(ctx, b)
 		},
 	}
@@ -67,7 +65,7 @@ func (l *listSource) follow(ctx context.Context, b *lists.Board) {
 		began := time.Now()
 		now, err := l.s.Changes(ctx) // first: what is committed from here on is seen by the next look
 		if err == nil {
-			err = l.look(ctx, b, wanted, first || now != last || l.asks)
+			err = l.look(ctx, b, wanted, first || now != last)
 		}
 		pause := gracePeriod
 		switch {
@@ -159,21 +157,22 @@ var prefixes = map[protocol.List]string{protocol.ListRuns: protocol.RunHead(""),
 
 // lookAtHeads tells what has changed of the lists that are made of heads.
 func (l *listSource) lookAtHeads(ctx context.Context, b *lists.Board, wanted map[protocol.List]bool, committed bool) error {
-	due := map[protocol.List]bool{} // whether it was watched before
+	due := l.asks || committed
 	for list := range prefixes {
-		if watched, asked := wanted[list]; asked && (committed || !watched) {
-			due[list] = watched
-		}
+		watched, asked := wanted[list]
+		due = due || asked && !watched
 	}
-	if len(due) == 0 {
+	if !due {
 		return nil
 	}
-	names, known, err := l.moved(ctx)
+	names, known, err := l.moved(ctx) // of all lists: what is named now is not named again
 	if err != nil {
 		return err
 	}
-	for list, watched := range due {
-		l.tell(b, list, names, watched && known)
+	for list := range prefixes {
+		if watched, asked := wanted[list]; asked {
+			l.tell(b, list, names, watched && known)
+		}
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -92,7 +93,6 @@ func listening(t testing.TB, b *lists.Board, names ...protocol.List) <-chan prot
 		if err := <-ended; !errors.Is(err, context.Canceled) {
 			t.Error(err)
 		}
-		b.Close()
 	})
 	return frames
 }
@@ -146,6 +146,7 @@ func TestListsAreTold(t *testing.T) {
 				return nil
 			}
 			b := daemon.NewLists(s, storeTables{s: s}, slog.New(slog.NewTextHandler(t.Output(), nil)))
+			t.Cleanup(b.Close)
 			names := []protocol.List{protocol.ListRuns, protocol.ListDeletions, protocol.ListNotifications, protocol.ListTables, protocol.ListWorkflows}
 			frames := listening(t, b, names...)
 			told(t, frames, "", names...)
@@ -172,6 +173,53 @@ func TestListsAreTold(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A stoppable is a store that tells of no commit while it is stopped.
+type stoppable struct {
+	store.Store
+	stopped atomic.Bool
+}
+
+func (s *stoppable) AwaitChange(ctx context.Context, since uint64) (uint64, error) {
+	for {
+		now, err := s.Store.AwaitChange(ctx, since)
+		if err != nil || !s.stopped.Load() {
+			return now, err
+		}
+		<-ctx.Done()
+	}
+}
+
+func (s *stoppable) Changes(ctx context.Context) (uint64, error) {
+	if s.stopped.Load() {
+		return 0, nil
+	}
+	return s.Store.Changes(ctx)
+}
+
+// A client that comes makes the lists be looked at; what moved in those of others is told to them then, as it is not seen again.
+func TestAClientThatComesTakesNothingFromOthers(t *testing.T) {
+	s, err := cas.Open(t.Context(), t.TempDir(), cas.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	stopped := &stoppable{Store: s}
+	stopped.stopped.Store(true)
+	b := daemon.NewLists(stopped, storeTables{s: s}, slog.New(slog.DiscardHandler))
+	t.Cleanup(b.Close)
+	runs := listening(t, b, protocol.ListRuns)
+	told(t, runs, "", protocol.ListRuns)
+	if err := write(s, "start", "R"); err != nil {
+		t.Fatal(err)
+	}
+	told(t, listening(t, b, protocol.ListDeletions), "", protocol.ListDeletions)
+	told(t, runs, "R", protocol.ListRuns)
 }
 
 // storeTables is the part of a service that the lists ask.
@@ -285,6 +333,7 @@ func BenchmarkListsTold(b *testing.B) {
 				}
 			}
 			board := daemon.NewLists(s, storeTables{s: s}, slog.New(slog.DiscardHandler))
+			b.Cleanup(board.Close)
 			frames := listening(b, board, protocol.ListRuns)
 			told(b, frames, "", protocol.ListRuns)
 			for i, by := range []store.Store{s, other} {
