@@ -61,16 +61,12 @@ func (p *printer) lines(all []string) {
 }
 
 func (p *printer) line(s string) {
-	if p.fence != "" {
-		if t := strings.TrimSpace(s); strings.HasPrefix(t, p.fence) && strings.Trim(t, p.fence[:1]) == "" {
-			p.fence = ""
-			return
-		}
-		p.hang("  ", "  ", s, code)
+	before := p.fence
+	switch p.fence = fence(before, s); {
+	case p.fence != before:
 		return
-	}
-	if m := fences().FindStringSubmatch(s); m != nil {
-		p.fence = m[1]
+	case before != "":
+		p.hang("  ", "  ", s, code)
 		return
 	}
 	if m := headings().FindStringSubmatch(s); m != nil {

@@ -29,6 +29,10 @@ func Text(s string) string {
 	s = strings.ReplaceAll(strings.ReplaceAll(s, "\r\n", "\n"), "\t", "    ")
 	last, marks := rune(0), 0
 	return strings.Map(func(r rune) rune {
+		if r >= ' ' && r < 0x7f { // most are
+			last, marks = r, 0
+			return r
+		}
 		marks++
 		switch {
 		case r == '\r', r == '\u2028', r == '\u2029':
