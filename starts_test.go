@@ -26,6 +26,7 @@ var starters = map[string]string{
 	"pgstore/pgtest/program.go":                           "PostgreSQL and what lies before it, in directories of their own, in tests",
 	"roles/workspace/workspacetest/unprivileged_linux.go": "a test program, in tests",
 	"service/notify/desktop.go":                           "the program of the system that shows notifications, by its fixed path, in /",
+	"cmd/wf/screenguard.go":                               "sh by its fixed path, in /, which puts the terminal back when wf is killed",
 	"daemon/detach.go":                                    "this binary, for wf run --detach",
 	"release/build.go":                                    "go, git and the wf that it built, in the checkout",
 }

@@ -210,9 +210,19 @@ func (a *app) wantsTerminal(name, instead string) error {
 
 // onScreen runs a model on the terminal until the person leaves or ctx ends.
 func (a *app) onScreen(ctx context.Context, m tea.Model) error {
+	left, err := guardTerminal()
+	if err != nil {
+		a.Progress("warning: the terminal stays as it is should wf be killed (reset puts it back): %v", err)
+	} else {
+		defer func() {
+			if err := left(); err != nil {
+				a.Progress("warning: the process that watches the terminal: %v", err)
+			}
+		}()
+	}
 	defer func(quiet bool) { a.Quiet = quiet }(a.Quiet)
 	a.Quiet = true // a word on stderr would tear the screen
-	_, err := tea.NewProgram(m, tea.WithContext(ctx), tea.WithoutSignalHandler()).Run()
+	_, err = tea.NewProgram(m, tea.WithContext(ctx), tea.WithoutSignalHandler()).Run()
 	if errors.Is(err, tea.ErrProgramKilled) && ctx.Err() != nil {
 		return ctx.Err()
 	}
