@@ -48,11 +48,11 @@ func TestTheScreensOfOneChat(t *testing.T) {
 	one := inTmux(t, dir, "sh -c 'echo $$ >pid; exec wf chat --model openai/test'; cat", env...)
 	one.shows("your turn")
 	one.press("count to a million", "Enter")
-	one.shows("Half an answer", "Esc interrupts")
+	one.shows("Half an answer", "Esc stops")
 	one.press("Escape")
 	one.shows("suspended (interrupt)")
 	one.press("only to ten", "Enter")
-	one.shows("you only to ten", "Esc interrupts")
+	one.shows("you only to ten", "Esc stops")
 
 	two := inTmux(t, dir, "wf chat --continue --model openai/test; echo left with $?; cat", env...)
 	two.shows("you only to ten")
@@ -64,7 +64,7 @@ func TestTheScreensOfOneChat(t *testing.T) {
 	}
 
 	one.press("and the sun", "Enter")
-	two.shows("you and the sun", "Half an answer", "Esc interrupts")
+	two.shows("you and the sun", "Half an answer", "Esc stops")
 	text, err := os.ReadFile(filepath.Join(dir, "pid"))
 	if err != nil {
 		t.Fatal(err)
@@ -76,7 +76,7 @@ func TestTheScreensOfOneChat(t *testing.T) {
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	two.shows("interrupted · /resume goes on")
+	two.shows("no process drives it · /resume goes on")
 	two.press("go on, please", "Enter")
 	two.shows("The sun is hot.", "your turn")
 	two.leave()

@@ -155,7 +155,7 @@ func TestB12AChatInARealTerminal(t *testing.T) {
 	p.press("q")
 	p.shows("your turn")
 	p.press("Slowly, please", "Enter")
-	p.shows("you Slowly, please", "running")
+	p.shows("you Slowly, please", "working")
 	p.press("Escape")
 	p.shows("suspended (interrupt)")
 	close(working)

@@ -251,9 +251,9 @@ func TestC05WhatIsInTheWayOfGoingBack(t *testing.T) {
 
 	// Esc, and back to before what it cut off
 	one.press("slowly write b.txt", "Enter")
-	one.shows("Half an answer", "Esc interrupts")
+	one.shows("Half an answer", "Esc stops")
 	one.press("/undo", "Enter")
-	one.shows("the agent works: Esc interrupts it, then /undo")
+	one.shows("the agent works: Esc stops it, then /undo")
 	has("b.txt", "by the agent")
 	one.press("Escape")
 	one.shows("suspended (interrupt)")

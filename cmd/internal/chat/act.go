@@ -47,7 +47,7 @@ func (a *App) send() tea.Cmd {
 		return nil
 	}
 	line, text := a.prompt.take()
-	a.scroll.up = 0
+	a.scroll.follow()
 	w, asked := a.waiting()
 	if line == "" {
 		if value := a.picked(w); value != "" && len(w.Fields) > 0 {
@@ -81,7 +81,10 @@ func (a *App) send() tea.Cmd {
 			value, why, known = denial(w, text)
 		}
 		if !known {
-			a.said = "pick one by its number or name"
+			if a.said = "pick one by its number or name"; w.Kind == protocol.WaitApproval { // it was written for the agent
+				a.said = "the call is to be answered first: Ctrl+C empties the box, then y, a or n; Up brings the line back"
+				a.prompt.giveBack(line)
+			}
 			return nil
 		}
 		return a.choose(w, value, why, line)
@@ -92,8 +95,22 @@ func (a *App) send() tea.Cmd {
 	if len(w.Fields) > 0 {
 		return a.fillIn(w, "", text, line)
 	}
+	if len(text) > protocol.EdgePromptMax && a.long != line {
+		a.long, a.stays = line, true
+		a.said = fmt.Sprintf("an agent reads the first %d of these %d bytes: put the text in a file of the workspace and name that by @, or Enter sends it all the same", protocol.EdgePromptMax, len(text))
+		a.prompt.giveBack(line)
+		return nil
+	}
+	a.long = ""
 	on := a.t.Interrupted && a.t.Status == protocol.Suspended
 	return a.do(line, func(ctx context.Context) (Outcome, error) {
+		if strings.Contains(line, "@") { // of what was pasted no name counts
+			more, err := a.session.Attached(ctx, line, attachAllMax-len(text))
+			if err != nil {
+				return Outcome{}, err
+			}
+			text += more
+		}
 		if w.Step != "" {
 			return Outcome{}, a.session.Answer(ctx, api.Answer{Step: w.Step, Text: text})
 		}
@@ -164,12 +181,22 @@ func (a *App) command(c command) tea.Cmd {
 		return a.readTasks(true, c.arg)
 	}
 	switch action := Action(c.name); action {
-	case Compact, Resume, Reset, Dump, Fork, Cost, Memories, Model:
+	case Model, Fork:
+		if a.running() && (action == Fork && c.arg == "" || action == Model && c.arg != "") { // the one that is left would go on beside it
+			a.said = fmt.Sprintf("the agent works: Esc stops it, then /%s", action)
+			return nil
+		}
+		return a.perform(action, c.arg)
+	case Compact, Resume, Reset, Dump, Cost, Memories, Sessions:
 		return a.perform(action, c.arg)
 	case Undo, Redo, Rewind:
 		return a.goBack(action, c.arg)
 	}
-	a.said = fmt.Sprintf("/%s is no command; /help lists them, // begins a text with a slash", plain.Line(plain.Text(c.name), 40))
+	hint := "/help lists them, // begins a text with a slash"
+	if near := nearest(c.name); near != "" {
+		hint = "did you mean /" + near + "?"
+	}
+	a.said = fmt.Sprintf("/%s is no command; %s", plain.Line(plain.Text(c.name), 40), hint)
 	return nil
 }
 

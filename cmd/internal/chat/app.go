@@ -39,10 +39,16 @@ type App struct {
 	spin          spin
 	scroll        scroll
 	prompt        prompt
-	pick          int   // of the choices of an open question, 0 is none, 1 the first
-	panel         panel // over all else, nil is none
-	going         *way  // back, that is under way; nil is none
-	failed        error // why it ended, if it ended badly
+	pick          int    // of the choices of an open question, 0 is none, 1 the first
+	long          string // a line that was not sent at first, for its length
+	approval      approval
+	complete      completion
+	panel         panel  // over all else, nil is none
+	going         *way   // back, that is under way; nil is none
+	spent         string // what the run cost so far
+	asking        bool   // for it
+	askAgain      bool   // a call has ended meanwhile
+	failed        error  // why it ended, if it ended badly
 }
 
 // New makes the screen of a session; history is what the person wrote in earlier ones.
@@ -66,7 +72,7 @@ func (a *App) Init() tea.Cmd { return open(a.ctx, a.session, a.epoch) }
 // Update takes what came in.
 func (a *App) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	cmd := a.update(msg)
-	return a, tea.Batch(cmd, a.spin.next(a.running()))
+	return a, tea.Batch(cmd, a.approve(), a.mention(), a.spin.next(a.running()))
 }
 
 // running reports whether the run goes on by itself.
@@ -75,6 +81,9 @@ func (a *App) running() bool { return a.t.Status == protocol.Running && !a.left 
 func (a *App) update(msg tea.Msg) tea.Cmd {
 	switch m := msg.(type) {
 	case tea.WindowSizeMsg:
+		if a.width == m.Width && a.height == m.Height {
+			return nil
+		}
 		a.width, a.height = m.Width, m.Height
 		return frame.Resized()
 	case opened:
@@ -83,6 +92,10 @@ func (a *App) update(msg tea.Msg) tea.Cmd {
 		return a.updates(m)
 	case earlier:
 		return a.earlier(m)
+	case gotPaths:
+		a.gotPaths(m)
+	case gotSpent:
+		return a.gotSpent(m)
 	case gotTasks:
 		a.gotTasks(m)
 	case ended:
@@ -95,6 +108,8 @@ func (a *App) update(msg tea.Msg) tea.Cmd {
 		return a.wayOn(m)
 	case tick:
 		a.spin.turn()
+	case settled:
+		a.approval.settled = a.approval.settled || m.of == a.approval.of
 	case tea.KeyPressMsg:
 		return a.key(m)
 	case tea.PasteMsg:
@@ -130,7 +145,7 @@ func (a *App) opened(m opened) tea.Cmd {
 	a.conn, a.stop = ctx, stop
 	epoch, feed, session := a.epoch, a.feed, a.session
 	follow := func() tea.Msg { return ended{epoch, session.Follow(ctx, m.tip, feed.put)} }
-	cmds := []tea.Cmd{follow, feed.next(ctx, epoch)}
+	cmds := []tea.Cmd{follow, feed.next(ctx, epoch), a.spend(), tea.RequestWindowSize} // it may have changed before changes were told
 	if len(a.t.Tasks) > 0 && a.t.First > 1 {
 		cmds = append(cmds, a.readTasks(false, ""))
 	}
@@ -141,7 +156,10 @@ func (a *App) updates(m updates) tea.Cmd {
 	if m.epoch != a.epoch {
 		return nil
 	}
+	used := false
 	for _, u := range m.list {
+		_, usage := u.Data.(protocol.Usage)
+		used = used || usage
 		switch delta, live := u.Data.(protocol.Delta); {
 		case u.Entry != nil:
 			was := a.t.Status
@@ -159,7 +177,7 @@ func (a *App) updates(m updates) tea.Cmd {
 		case u.Reset != nil:
 			a.t.Truncate(*u.Reset)
 			a.hidden = 0
-			a.scroll.older(a.t.Items)
+			a.scroll.follow()
 			a.said = fmt.Sprintf("the history changed after event %d", *u.Reset)
 		case u.Away != "":
 			a.link = "not connected: " + u.Away
@@ -168,6 +186,9 @@ func (a *App) updates(m updates) tea.Cmd {
 		default: // connected again, or all was shown
 			a.link = ""
 		}
+	}
+	if used {
+		return tea.Batch(a.feed.next(a.conn, a.epoch), a.spend())
 	}
 	return a.feed.next(a.conn, a.epoch)
 }
@@ -180,12 +201,12 @@ func (a *App) earlier(m earlier) tea.Cmd {
 	case m.err != nil:
 		a.said = "older events: " + m.err.Error()
 	default:
-		n := len(a.t.Items)
+		n, at := len(a.t.Items), a.scroll.fromEnd(a.t.Items)
 		a.t.Prepend(m.events)
 		if a.hidden > 0 { // cleared meanwhile
 			a.hidden += len(a.t.Items) - n
 		}
-		a.scroll.older(a.t.Items[a.hidden:])
+		a.scroll.again(a.t.Items, at)
 		if owed > 0 {
 			return a.back(owed)
 		}
@@ -218,6 +239,7 @@ func (a *App) outcome(m outcome) tea.Cmd {
 		a.prompt.giveBack(m.line)
 		return cmd
 	case m.err != nil:
+		a.approval = approval{} // keys answer again
 		a.said = plain.Line(plain.Text(m.err.Error()), 300)
 		a.prompt.giveBack(m.line)
 	case m.result.Moved:
@@ -231,8 +253,8 @@ func (a *App) outcome(m outcome) tea.Cmd {
 			a.prompt.remember(m.result.Line) // Up brings it
 		}
 		return cmd
-	case m.result.Turns != nil:
-		a.panel = newTurnList(m.result.Turns)
+	case m.result.List != nil:
+		a.panel = newPicker(*m.result.List)
 	case m.result.Dialog:
 		a.panel = newDialog(m.result.Title, m.result.Text, m.result.Wide)
 	default:
@@ -250,6 +272,8 @@ func (a *App) move() tea.Cmd {
 	a.info = a.session.Info()
 	a.t, a.past, a.hidden, a.ready, a.feed = Transcript{Me: a.info.Me}, nil, 0, false, newFeed()
 	a.scroll, a.pick, a.link, a.left = scroll{}, 0, "", false
+	a.complete = completion{}
+	a.spent, a.asking, a.askAgain = "", false, false
 	a.said, a.stays = "now run "+string(a.info.Run), false
 	return open(a.ctx, a.session, a.epoch)
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"wf/api"
+	"wf/cmd/internal/plain"
 	"wf/protocol"
 )
 
@@ -33,18 +34,27 @@ func (s *session) back(ctx context.Context, c Command) (Outcome, error) {
 		if err == nil && len(turns) == 0 {
 			err = protocol.ErrNotFound.With("", "nothing was said yet that could be taken back")
 		}
-		return Outcome{Turns: turns}, err
+		return Outcome{List: turnList(turns)}, err
 	}
 	w, err := s.at.Near.Back(ctx, s.run(), b)
 	switch {
 	case errors.Is(err, protocol.ErrRunLive):
-		return Outcome{}, protocol.ErrRunLive.With("", "the agent works, here or at another screen: Esc interrupts it, then /%s", c.Action)
+		return Outcome{}, protocol.ErrRunLive.With("", "the agent works, here or at another screen: Esc stops it, then /%s", c.Action)
 	case err != nil:
 		return Outcome{}, err
 	case w.Run == "":
 		return refused(c, w), nil
 	}
 	return Outcome{Moved: true, Text: toldBack(c, w), Line: w.Text}, s.goTo(ctx, w.Run)
+}
+
+// turnList lets the person choose to which turn the conversation goes back, the newest at first.
+func turnList(turns []api.Turn) *List {
+	l := &List{Title: "Back to before a message, with the files", Hint: "choose · Enter takes back it and all behind it", At: len(turns) - 1, Do: Rewind}
+	for i, x := range turns {
+		l.Rows = append(l.Rows, Row{Value: fmt.Sprint(i + 1), Text: fmt.Sprintf("%3d  %s  %s", i+1, x.Step, plain.Line(x.Text, 300))})
+	}
+	return l
 }
 
 // toldBack tells what went back, or forth.

@@ -9,6 +9,7 @@ import (
 
 	"wf/api"
 	"wf/cmd/internal/chat"
+	"wf/cmd/internal/screentest"
 	"wf/protocol"
 )
 
@@ -39,7 +40,7 @@ func TestC05WhatIsTakenBackIsTold(t *testing.T) {
 		}
 	}
 	d.failed = fmt.Errorf("run RUN: %w", protocol.ErrRunLive)
-	if _, err := s.Command(t.Context(), chat.Command{Action: chat.Undo}); !errors.Is(err, protocol.ErrRunLive) || !strings.Contains(err.Error(), "Esc interrupts it, then /undo") {
+	if _, err := s.Command(t.Context(), chat.Command{Action: chat.Undo}); !errors.Is(err, protocol.ErrRunLive) || !strings.Contains(err.Error(), "Esc stops it, then /undo") {
 		t.Errorf("while the agent works: %v", err)
 	}
 }
@@ -157,6 +158,8 @@ func TestC05ALongMessageComesBackWhole(t *testing.T) {
 	s.Shows("[pasted 1: 349526 lines, 5242875 bytes]")
 	<-r.joined
 	s.Press("\r")
+	s.Shows("an agent reads the first 32768 of these")
+	s.Press("\r")
 	if got := r.heard(t); got != "you#2: "+long {
 		t.Errorf("%d bytes were sent", len(got))
 	}
@@ -186,9 +189,9 @@ func TestC05WhileTheAgentWorksNothingGoesBack(t *testing.T) {
 	r.happen("wf#2", protocol.EvStepStarted, obj{"role": "wf"})
 	r.driven(true)
 	s := show(t, r, 80, 24)
-	s.Shows("Esc interrupts")
+	s.Shows("Esc stops")
 	s.Press("/undo\r")
-	s.Shows("the agent works: Esc interrupts it, then /undo")
+	s.Shows("the agent works: Esc stops it, then /undo")
 	select {
 	case x := <-r.said:
 		t.Errorf("%q was asked", x)
@@ -200,11 +203,12 @@ func TestC05WhileTheAgentWorksNothingGoesBack(t *testing.T) {
 func TestC05ATurnIsChosen(t *testing.T) {
 	r := newRoom()
 	talk(r)
-	turns := []api.Turn{{Step: "you#1", Text: "first"}, {Step: "you#2", Text: "\x1b[2Jsecond\nwith lines\u202e"}, {Step: "you#3", Text: strings.Repeat("long ", 100)}}
+	turns := &chat.List{Title: "Back to before a message", Hint: "choose", At: 2, Do: chat.Rewind, Rows: []chat.Row{{Value: "1", Text: "1  you#1  first"},
+		{Value: "2", Text: "2  you#2  \x1b[2Jsecond\nwith lines\u202e"}, {Value: "3", Text: strings.Repeat("long ", 100)}}}
 	r.command = func(c chat.Command) (chat.Outcome, error) {
 		r.said <- string(c.Action) + " " + c.Arg
 		if c.Arg == "" {
-			return chat.Outcome{Turns: turns}, nil
+			return chat.Outcome{List: turns}, nil
 		}
 		return chat.Outcome{Dialog: true, Title: "Nothing was changed", Text: "  \x1b[31mx: it was changed\n"}, nil
 	}
@@ -215,7 +219,7 @@ func TestC05ATurnIsChosen(t *testing.T) {
 	if !strings.Contains(now, "1  you#1  first") || !strings.Contains(now, "2  you#2") {
 		t.Errorf("the screen is\n%s", now)
 	}
-	s.Press("k\r")
+	s.Press(screentest.Up + "\r")
 	s.Shows("Nothing was changed")
 	if a, b := r.heard(t), r.heard(t); a != "rewind " || b != "rewind 2" {
 		t.Errorf("asked %q, %q", a, b)

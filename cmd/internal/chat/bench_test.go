@@ -73,19 +73,32 @@ func BenchmarkKeyToFrameWhileStreaming(b *testing.B) {
 	}
 }
 
-// A frame while an answer of 100 KB goes on: what was said of it before is not drawn anew.
+// A frame while a long answer goes on, after a key that scrolls it, and after the screen has changed: what is not on the screen is
+// not drawn anew.
 func BenchmarkFrameOfALongAnswer(b *testing.B) {
-	a := chat.New(context.Background(), hall(10), nil)
-	a.Update(tea.WindowSizeMsg{Width: 120, Height: 40})
-	settle(a, a.Init())
-	say := func(text string) {
-		a.Take(api.Update{Step: "wf#201", Data: protocol.Delta{Kind: "text", Text: text}})
-	}
-	say(strings.Repeat("Words and **bold** ones go on, with `code` and é in between.\n\n- an item\n", 1400))
-	_ = a.View()
-	b.ReportAllocs()
-	for b.Loop() {
-		say("token ")
+	for _, size := range []int{100 << 10, 5 << 20} {
+		a := chat.New(context.Background(), hall(10), nil)
+		a.Resize(120, 40)
+		settle(a, a.Init())
+		say := func(text string) {
+			a.Take(api.Update{Step: "wf#201", Data: protocol.Delta{Kind: "text", Text: text}})
+		}
+		const text = "Words and **bold** ones go on, with `code` and é in between.\n\n- an item\n"
+		say(strings.Repeat(text, size/len(text)))
 		_ = a.View()
+		width := 120
+		for name, do := range map[string]func(){"grows": func() { say("token ") }, "scrolls": func() { a.Press("pgup") }, "resized": func() {
+			width = 160 - width
+			a.Resize(width, 40)
+		}} {
+			b.Run(fmt.Sprintf("%dKB/%s", size>>10, name), func(b *testing.B) {
+				a.Press("end")
+				b.ReportAllocs()
+				for b.Loop() {
+					do()
+					_ = a.View()
+				}
+			})
+		}
 	}
 }

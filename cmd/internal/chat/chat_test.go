@@ -55,7 +55,7 @@ $ list_files(path=., all=true)
   h
   i
   j
-  … 3 more lines
+  … 3 more lines (Ctrl+O)
 
 wf Thirteen files, one for each letter.
 
@@ -338,12 +338,15 @@ func TestAToolCallIsAnsweredAsItWasShown(t *testing.T) {
 	r.happen("wf#2", protocol.EvWaiting, obj{"kind": "approval", "question": "wf#2 wants to call shell:\n\nrm -rf build", "call": "c", "shown": "d1",
 		"choices": []obj{{"label": "Allow once", "value": "allow"}, {"label": "Deny", "value": "deny"}}})
 	s := show(t, r, 80, 24)
-	s.Shows("rm -rf build")
-	s.Shows(" 2  Deny")
+	now := s.Shows("a key, or ↑↓ and Enter:")
+	if !strings.Contains(now, "rm -rf build") || !strings.Contains(now, "  y  Allow once\n  n  Deny\n") {
+		t.Errorf("the screen is\n%s", now)
+	}
 	s.Press("\r")
 	s.Press("1 but only once\r")
-	s.Shows("pick one by its number or name")
-	s.Press("deny: use the test database\r")
+	s.Shows("the call is to be answered first")
+	s.Shows("> 1 but only once")
+	s.Press("\x03deny: use the test database\r")
 	if got := r.heard(t); got != "wf#2=deny d1 use the test database" {
 		t.Errorf("answered %q", got)
 	}

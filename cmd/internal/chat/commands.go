@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"wf/cmd/internal/plain"
+	"wf/protocol"
 )
 
 type command struct{ name, arg string }
@@ -28,7 +29,8 @@ var commands = []struct {
 	{"cost", []string{"usage", "$"}, "", "tokens and cost; $ in an empty line does the same"},
 	{"task", []string{"tasks"}, "[step]", "browse the tasks of this run"},
 	{"memory", nil, "[words]", "what is remembered"},
-	{"model", nil, "[name]", "the model, or another one from here on"},
+	{"model", nil, "[name]", "choose the model from here on"},
+	{"sessions", []string{"chats"}, "", "choose another chat and go there"},
 	{"help", []string{"h"}, "", "this"},
 	{"quit", []string{"q", "exit"}, "", "leave; the run stays as it is"},
 }
@@ -75,6 +77,17 @@ func begunWith(line string) (list []string, first string) {
 	return list, first
 }
 
+// nearest is the command that a word was probably meant to be, "" where none is near.
+func nearest(word string) string {
+	best, least := "", 2+len(word)/3
+	for _, c := range commands {
+		if d := protocol.Edits(word, c.name); len(word) <= 2*len(c.name) && d < least {
+			best, least = c.name, d
+		}
+	}
+	return best
+}
+
 var keys = [][2]string{
 	{"Enter", "send"},
 	{"Alt+Enter, Ctrl+J", "begin a new line; Shift+Enter too"},
@@ -82,8 +95,11 @@ var keys = [][2]string{
 	{"Tab", "complete a command"},
 	{"PageUp, PageDown", "scroll; Shift+Up and Shift+Down by lines"},
 	{"End", "follow again"},
-	{"Esc", "interrupt the agent"},
-	{"Ctrl+C", "empty the line; twice leaves"},
+	{"Esc", "stop the agent; what you write then redirects it"},
+	{"y, a, n", "allow a tool call once, always exactly this, or deny it"},
+	{"Ctrl+O", "show all of what is folded, or fold it"},
+	{"@", "names a file of the workspace; Tab completes it"},
+	{"Ctrl+C", "empty the line, stop the agent; twice leaves"},
 	{"//", "begins a text with a slash"},
 }
 

@@ -12,7 +12,7 @@
 //
 // # Limits
 //
-// Older pages are read when they are scrolled to. The screen is drawn down to 20×5.
+// Older pages are read when they are scrolled to, and of a long answer only what is on the screen is drawn. The screen is drawn down to 20×5.
 //
 // # Not here
 //

@@ -2,6 +2,7 @@ package chat_test
 
 import (
 	"context"
+	"encoding/json"
 	"regexp"
 	"testing"
 
@@ -37,6 +38,13 @@ func TestNoStringOfAnEventActsOnTheChat(t *testing.T) {
 			take("choices", []obj{{"label": "l" + act, "value": act}})
 			r.happen("wf#2", spec.Type, data)
 			r.happen("st"+act, spec.Type, data)
+			args, err := json.Marshal(obj{"path": "p" + act, "old": "o" + act, "new": "n" + act})
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.happen("wf#3", protocol.EvToolCall, obj{"call": "e", "name": "edit_file", "args": string(args)})
+			r.happen("wf#3", protocol.EvWaiting, obj{"kind": "approval", "call": "e", "question": "a" + act + " calls:\n\n--- p" + act + "\n+++ p\n+n" + act, "shown": "d",
+				"choices": []obj{{"label": "l" + act, "value": "allow"}}})
 			a := chat.New(context.Background(), r, nil)
 			a.Update(tea.WindowSizeMsg{Width: 120, Height: 60})
 			settle(a, a.Init())

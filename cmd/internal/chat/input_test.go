@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"wf/api"
 	"wf/cmd/internal/chat"
 	"wf/cmd/internal/screentest"
 	"wf/protocol"
@@ -29,6 +30,9 @@ func TestAMegabyteIsPasted(t *testing.T) {
 	text := strings.TrimSuffix(b.String(), "\n")
 	s.Press("look: " + pasteBegins + strings.ReplaceAll(text, "\n", "\r") + pasteEnds + " <- this")
 	s.Shows(fmt.Sprintf("> look: [pasted 1: 23000 lines, %d bytes] <- this", len(text)))
+	s.Press("\r") // an agent reads only so much of it
+	s.Shows("an agent reads the first 32768 of these")
+	s.Shows(fmt.Sprintf("> look: [pasted 1: 23000 lines, %d bytes] <- this", len(text)))
 	s.Press("\r")
 	if got := r.heard(t); got != "you#2: look: "+text+" <- this" {
 		t.Errorf("said %d bytes, want %d", len(got), len(text))
@@ -36,11 +40,29 @@ func TestAMegabyteIsPasted(t *testing.T) {
 	s.Press(screentest.Up)
 	s.Shows("[pasted 1: 23000 lines")
 	s.Press("\r")
+	s.Shows("an agent reads the first 32768 of these")
+	s.Press("\r")
 	if got := r.heard(t); !strings.HasSuffix(got, text+" <- this") {
 		t.Error("the line from the history lost what was pasted")
 	}
 	if kept := s.app.History(); len(kept) != 0 {
 		t.Errorf("the history keeps words that stand for nothing: %q", kept)
+	}
+}
+
+// As much as an agent reads is sent at once.
+func TestAMessageOfTheGreatestLengthIsSent(t *testing.T) {
+	r := newRoom()
+	talk(r)
+	s := show(t, r, 80, 24)
+	s.Shows("your turn")
+	for i, n := range []int{protocol.EdgePromptMax - 1, protocol.EdgePromptMax} {
+		s.Press(pasteBegins + strings.Repeat("x", n) + pasteEnds)
+		s.Shows(fmt.Sprintf("[pasted %d: 1 lines, %d bytes]", i+1, n))
+		s.Press("\r")
+		if got := r.heard(t); len(got) != len("you#2: ")+n {
+			t.Errorf("said %d bytes of %d", len(got), n)
+		}
 	}
 }
 
@@ -171,6 +193,38 @@ func TestLiveTextIsHarmlessWhereverItIsCut(t *testing.T) {
 	s.Shows("wf one two three four 👩👩 five")
 }
 
+// A line that does not end comes in pieces too, and no letter of it is lost.
+func TestALineWithoutAnEndComesWhole(t *testing.T) {
+	r := newRoom()
+	talk(r)
+	a := chat.New(t.Context(), r, nil)
+	a.Resize(80, 24)
+	settle(a, a.Init())
+	const letters = 3 * 64 << 10
+	for i := range letters / 1000 {
+		text := strings.Repeat("é", 1000)
+		for _, piece := range []string{text[:999], text[999:]} { // half a letter
+			a.Take(api.Update{Step: "wf#2", Data: protocol.Delta{Kind: "text", Text: piece}})
+			if i%10 == 0 {
+				if now := a.Screen(); piece == text[999:] && strings.Contains(now, "\uFFFD") {
+					t.Fatalf("half a letter is there:\n%s", now)
+				}
+			}
+		}
+	}
+	n := 0
+	for range letters/1500 + 10 {
+		a.Press("pgup")
+		_ = a.Screen()
+	}
+	for _, l := range a.Lines() {
+		n += strings.Count(l, "é")
+	}
+	if n != letters/1000*1000 {
+		t.Errorf("%d letters of %d", n, letters/1000*1000)
+	}
+}
+
 // What came of one answer live does not show up again in the next.
 func TestADeltaThatIsLateIsOfTheNextAnswer(t *testing.T) {
 	var tr chat.Transcript
@@ -189,7 +243,7 @@ func TestWhatIsSaidAfterAnInterruptionMakesTheRunGoOn(t *testing.T) {
 	r.happen("you#2", protocol.EvAnswered, obj{"text": "go"})
 	r.happen("wf#2", protocol.EvStepStarted, obj{"role": "wf"})
 	s := show(t, r, 80, 24)
-	s.Shows("Esc interrupts")
+	s.Shows("Esc stops")
 	for _, suspended := range []struct {
 		reason protocol.SuspendReason
 		heard  []string
@@ -203,7 +257,7 @@ func TestWhatIsSaidAfterAnInterruptionMakesTheRunGoOn(t *testing.T) {
 			}
 		}
 		r.happen("", protocol.EvResumed, obj{})
-		s.Shows("Esc interrupts")
+		s.Shows("Esc stops")
 	}
 }
 
@@ -213,13 +267,13 @@ func TestARunThatNoProcessDrivesIsNotShownAsRunning(t *testing.T) {
 	r.happen("you#2", protocol.EvAnswered, obj{"text": "go"})
 	s := show(t, r, 80, 24)
 	r.happen("wf#2", protocol.EvStepStarted, obj{"role": "wf"})
-	s.Shows("Esc interrupts")
+	s.Shows("Esc stops")
 	r.driven(false)
-	s.Shows("interrupted · /resume goes on")
+	s.Shows("no process drives it · /resume goes on")
 	s.Press("hello?\r")
 	if got := r.heard(t); got != ": hello?" {
 		t.Errorf("heard %q", got)
 	}
 	r.driven(true)
-	s.Shows("Esc interrupts")
+	s.Shows("Esc stops")
 }

@@ -11,16 +11,27 @@ func (a *App) key(m tea.KeyPressMsg) tea.Cmd {
 	}
 	if a.panel != nil {
 		if a.panel.key(name) {
-			list, _ := a.panel.(*turnList)
+			p, list := a.panel.(*picker)
 			a.panel = nil
-			if list != nil && list.chosen != "" {
-				return a.goBack(Rewind, list.chosen)
+			if list {
+				return a.chose(p)
 			}
 		}
 		return nil
 	}
+	if a.completeKey(name) {
+		return nil
+	}
 	empty := a.prompt.area.Length() == 0
+	if empty {
+		if cmd, did := a.approvalKey(name); did {
+			return cmd
+		}
+	}
 	switch name {
+	case "ctrl+o":
+		a.scroll.whole = !a.scroll.whole
+		return nil
 	case "ctrl+c":
 		return a.leave(empty)
 	case "ctrl+d":
@@ -28,7 +39,9 @@ func (a *App) key(m tea.KeyPressMsg) tea.Cmd {
 			return a.quit()
 		}
 	case "esc":
-		if a.running() {
+		if a.denying() {
+			a.prompt.area.Reset()
+		} else if a.running() {
 			return a.perform(Interrupt, "")
 		}
 		return nil
@@ -60,7 +73,8 @@ func (a *App) key(m tea.KeyPressMsg) tea.Cmd {
 		return nil
 	case "end":
 		if empty {
-			a.down(a.scroll.up)
+			a.owed = 0
+			a.scroll.follow()
 			return nil
 		}
 	case "up", "down":
@@ -72,6 +86,9 @@ func (a *App) key(m tea.KeyPressMsg) tea.Cmd {
 	a.prompt.area, cmd = a.prompt.area.Update(m)
 	return cmd
 }
+
+// visible are the items that were not cleared from the screen.
+func (a *App) visible() []*Item { return a.t.Items[a.hidden:] }
 
 // vertical goes through the choices of an open question, or through what was written before. It
 // reports whether it did; else the key is the box's.
@@ -87,7 +104,7 @@ func (a *App) vertical(by int, empty bool) bool {
 	return a.prompt.look(by)
 }
 
-// leave clears the box, or leaves when pressed twice.
+// leave clears the box, stops the agent, and leaves when pressed twice.
 func (a *App) leave(empty bool) tea.Cmd {
 	if !empty {
 		a.prompt.area.Reset()
@@ -97,25 +114,27 @@ func (a *App) leave(empty bool) tea.Cmd {
 		return a.quit()
 	}
 	a.leaving = true
+	if a.running() {
+		return a.perform(Interrupt, "")
+	}
 	return nil
 }
 
 func (a *App) down(n int) {
 	a.owed = 0
-	a.scroll.move(-n)
+	a.scroll.move(a.visible(), -n)
 }
 
 // back scrolls up, and reads an older page where the oldest line is reached. What is left of
 // the way is gone when the page is there.
 func (a *App) back(n int) tea.Cmd {
-	left := a.scroll.move(max(1, n))
+	left := a.scroll.move(a.visible(), max(1, n))
 	switch {
-	case !a.scroll.atTop():
+	case !a.scroll.top:
 		return nil
 	case a.hidden > 0:
 		a.hidden = 0
-		a.scroll.older(a.t.Items)
-		a.scroll.move(left)
+		a.scroll.move(a.visible(), left)
 		return nil
 	case a.t.First <= 1:
 		return nil

@@ -25,11 +25,9 @@ var (
 	styleChosen   = lipgloss.NewStyle().Reverse(true)
 )
 
-// resultLines is how many lines of a tool's result are shown.
-const resultLines = 10
-
-// lines are the lines of an item at a width, with a blank one before what begins a turn.
-func (it *Item) lines(width int) []string {
+// lines are the lines of an item at a width, with a blank one before what begins a turn. whole says that nothing
+// is folded.
+func (it *Item) lines(width int, whole bool) []string {
 	width = max(width, 1)
 	switch it.Kind {
 	case You:
@@ -37,17 +35,11 @@ func (it *Item) lines(width int) []string {
 		if it.Source != "" {
 			who = it.Source + " "
 		}
-		return append([]string{""}, hang(styleYou.Render(who), plain.Width(who), it.Text, width, plainStyle)...)
-	case Reply:
-		return it.replyLines(width)
+		return append([]string{""}, fold(hang(styleYou.Render(who), plain.Width(who), it.Text, width, plainStyle), foldedYou, whole)...)
 	case Tool:
-		return it.toolLines(width)
+		return it.toolLines(width, whole)
 	case Question:
-		out := []string{""}
-		for i, l := range markdown.Lines(it.Text, max(1, width-2)) {
-			out = append(out, plain.Cut(map[bool]string{true: styleQuestion.Render("? "), false: "  "}[i == 0]+l, width, ""))
-		}
-		return out
+		return it.questionLines(width, whole)
 	default:
 		style := styleDim
 		if it.Failed {
@@ -59,51 +51,119 @@ func (it *Item) lines(width int) []string {
 
 func plainStyle(s ...string) string { return strings.Join(s, "") }
 
-func (it *Item) replyLines(width int) []string {
-	it.settle()
-	out := []string{""}
+// replyHead is what stands before the text of a reply, and how that is set: the head of its first line, and the
+// cells by which all are indented.
+func (it *Item) replyHead(width int) (out []string, head string, indent int) {
+	out = []string{""}
 	who := roleOf(it.Step) + " "
-	head := styleReply.Render(who)
+	head, indent = styleReply.Render(who), plain.Width(who)
 	if it.Thinking != "" {
 		thoughts := strings.TrimSpace(it.Thinking)
 		label := fmt.Sprintf("▸ thinking, %s (/t)", protocol.Plural(strings.Count(thoughts, "\n")+1, "line"))
 		if it.Unfolded {
 			label = "▾ thinking"
 		}
-		if it.Open && it.Text == "" {
+		if it.Open && it.silent() {
 			label += " …"
 		}
-		out = append(out, hang(head, plain.Width(who), label, width, styleDim.Render)...)
+		out = append(out, hang(head, indent, label, width, styleDim.Render)...)
 		if it.Unfolded {
 			out = append(out, hang("  ", 2, thoughts, width, styleDim.Render)...)
 		}
-		if it.Text == "" {
-			return out
-		}
-		head = strings.Repeat(" ", plain.Width(who))
+		head = strings.Repeat(" ", indent)
 	}
-	text := it.Text
-	if text == "" && it.Open {
-		text = "…"
-	}
-	indent := plain.Width(who)
 	if indent > width/4 { // the name has a line of its own
 		if it.Thinking == "" {
 			out = append(out, plain.Cut(head, width, "…"))
 		}
 		indent, head = 2, "  "
 	}
-	for i, l := range it.shown.Lines(text, width-indent) {
-		if i > 0 {
+	return out, head, indent
+}
+
+// blocks is in how many blocks an item is drawn, each by itself; complete are those that stay as they are while it
+// grows.
+func (it *Item) blocks() (n, complete int) {
+	if it.Kind != Reply {
+		return 1, 0
+	}
+	it.settle()
+	tail := it.tail
+	if it.silent() && it.Thinking == "" && it.Open {
+		tail = "…"
+	}
+	if !it.body.Grow(it.Text, tail) {
+		return 1 + it.body.Len(), 0
+	}
+	return 1 + it.body.Len(), 1 + it.body.Complete()
+}
+
+// silent reports whether a reply has no text yet.
+func (it *Item) silent() bool { return it.Text == "" && it.tail == "" }
+
+// block are the lines of a block.
+func (it *Item) block(i, width int, whole bool) []string {
+	if it.Kind != Reply {
+		return it.lines(width, whole)
+	}
+	width = max(width, 1)
+	out, head, indent := it.replyHead(width)
+	if i == 0 {
+		return out
+	}
+	if it.silent() && it.Thinking != "" {
+		return nil
+	}
+	lines := it.body.Lines(i-1, width-indent)
+	out = make([]string, len(lines))
+	for j, l := range lines {
+		if i > 1 || j > 0 {
 			head = strings.Repeat(" ", indent)
 		}
-		out = append(out, head+l)
+		out[j] = head + l
 	}
 	return out
 }
 
-func (it *Item) toolLines(width int) []string {
+// questionLines shows what a person is asked: in Markdown, or, for a tool call, as it is.
+func (it *Item) questionLines(width int, whole bool) []string {
+	if it.Gone {
+		return nil
+	}
+	out := []string{""}
+	text := markdown.Lines
+	if it.Diff != "" || it.Call != "" {
+		text = plain.Wrap
+	}
+	for i, l := range text(it.Text, max(1, width-2)) {
+		out = append(out, plain.Cut(map[bool]string{true: styleQuestion.Render("? "), false: "  "}[i == 0]+l, width, ""))
+	}
+	return append(out, indented(it.asked(width, whole))...)
+}
+
+// asked are the lines of a call that a person is asked for.
+func (it *Item) asked(width int, whole bool) []string {
+	switch {
+	case it.Diff != "":
+		return fold(diffLines(it.Diff, max(1, width-2)), foldedDiff, whole)
+	case it.Call != "":
+		return fold(verbatim(it.Call, max(1, width-2)), foldedDiff, whole)
+	}
+	return nil
+}
+
+func indented(lines []string) []string {
+	for i := range lines {
+		lines[i] = "  " + lines[i]
+	}
+	return lines
+}
+
+func (it *Item) toolLines(width int, whole bool) []string {
 	out := append([]string{""}, hang(styleTool.Render("$ "), 2, it.Name+"("+it.Args+")", width, styleTool.Render)...)
+	if it.Diff != "" && !it.Asked {
+		out = append(out, indented(fold(diffLines(it.Diff, max(1, width-2)), foldedDiff, whole))...)
+	}
 	style := styleDim
 	if it.Failed {
 		style = styleFailed
@@ -118,16 +178,16 @@ func (it *Item) toolLines(width int) []string {
 	if text == "" {
 		return out
 	}
-	all := plain.Wrap(text, width-2)
-	if it.Open && len(all) > resultLines {
-		all = append([]string{fmt.Sprintf("… %d lines before", len(all)-resultLines)}, all[len(all)-resultLines:]...)
-	} else if len(all) > resultLines {
-		all = append(all[:resultLines:resultLines], fmt.Sprintf("… %d more lines", len(all)-resultLines))
+	all := plain.Wrap(text, max(1, width-2))
+	for i := range all {
+		all[i] = style.Render(all[i])
 	}
-	for _, l := range all {
-		out = append(out, "  "+style.Render(l))
+	if n := len(all) - foldedResult; it.Open && n > 0 && !whole {
+		all = append([]string{styleDim.Render(fmt.Sprintf("… %d lines before", n))}, all[n:]...)
+	} else if !it.Open {
+		all = fold(all, foldedResult, whole)
 	}
-	return out
+	return append(out, indented(all)...)
 }
 
 // hang wraps a text behind a head of headWidth cells; further lines are indented by as much,

@@ -19,6 +19,13 @@ type Place struct {
 	Tasks func(ctx context.Context, run protocol.RunID) ([]TaskPage, error)
 	// Word is what there is to say at the beginning, "" for nothing.
 	Word string
+	// Files are those of a workspace; nil where they are elsewhere.
+	Files func(dir string) Files
+	// Models are the models that are known where the runs are, with what is known of each; nil knows none.
+	Models func(ctx context.Context) ([]Row, error)
+	// TakeUp has another run driven, and says in which the conversation goes on, and what there is to say; nil where
+	// another process drives the runs.
+	TakeUp func(ctx context.Context, run protocol.RunID) (now protocol.RunID, word string, err error)
 	// Dump writes the memory of a scope to a file, which it makes where it is not there.
 	Dump func(ctx context.Context, scope, path string) error
 }
@@ -42,9 +49,10 @@ type Near interface {
 type session struct {
 	at Place
 
-	mu   sync.Mutex
-	info Info
-	mark api.CID // of the newest way back in its workspace that the session knows
+	mu    sync.Mutex
+	info  Info
+	files Files   // of its workspace; nil where they are elsewhere
+	mark  api.CID // of the newest way back in its workspace that the session knows
 }
 
 // timeout bounds what is asked of a session at a time.
@@ -80,6 +88,9 @@ func (s *session) goTo(ctx context.Context, run protocol.RunID) error {
 	defer s.mu.Unlock()
 	s.mark = mark
 	s.info = Info{Word: s.at.Word, Run: run, Title: v.Info.Title, Model: agent.Model, Window: agent.Window, Dir: v.Info.Workspace, Me: s.at.Me}
+	if s.files = nil; s.at.Files != nil && v.Info.Workspace != "" && v.Info.Machine == "" {
+		s.files = s.at.Files(v.Info.Workspace)
+	}
 	return nil
 }
 
@@ -163,6 +174,27 @@ func (s *session) Answer(ctx context.Context, x api.Answer) error {
 	x.Source = "chat"
 	_, err := s.at.Service.Answer(ctx, s.run(), x)
 	return err
+}
+
+// workspace is where the files of the run are; nil where they are elsewhere.
+func (s *session) workspace() Files {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.files
+}
+
+func (s *session) Paths(ctx context.Context) ([]string, bool, error) {
+	if files := s.workspace(); files != nil {
+		return files.Paths(ctx)
+	}
+	return nil, false, nil
+}
+
+func (s *session) Attached(_ context.Context, line string, room int) (string, error) {
+	if files := s.workspace(); files != nil {
+		return attached(files, line, room)
+	}
+	return "", nil
 }
 
 func (s *session) Tasks(ctx context.Context) ([]TaskPage, error) {

@@ -24,10 +24,19 @@ type Session interface {
 	Answer(ctx context.Context, x api.Answer) error
 	// Tasks are all tasks of the run, oldest first; none is no error.
 	Tasks(ctx context.Context) ([]TaskPage, error)
-	// Command carries out one of the actions below; what it returns is shown. Reset, Fork and the ways back may
+	// Paths lists files of the workspace, as Files does; none where they are not here.
+	Paths(ctx context.Context) (paths []string, more bool, err error)
+	// Attached is the text of the files that a line names by @path, to follow it, of about room bytes.
+	Attached(ctx context.Context, line string, room int) (string, error)
+	// Spent is what the run cost so far: "" for nothing yet, and Unpriced where the price of a call is not known.
+	Spent(ctx context.Context) (string, error)
+	// Command carries out one of the actions below; what it returns is shown. Reset, Fork, Model, Sessions and the ways back may
 	// go over to another run: then Info and Follow are asked again. So it is with a *MovedError of any of these.
 	Command(ctx context.Context, c Command) (Outcome, error)
 }
+
+// Unpriced is the cost of a run of which the price of a call is not known.
+const Unpriced = "unpriced"
 
 // Info is what is known of a session from the start.
 type Info struct {
@@ -57,6 +66,7 @@ const (
 	Undo      Action = "undo"
 	Redo      Action = "redo"
 	Rewind    Action = "rewind"
+	Sessions  Action = "sessions"
 )
 
 // Command is an Action with its argument, a path for example.
@@ -74,8 +84,8 @@ type Outcome struct {
 	Wide   bool // the lines are columns: they are not wrapped, and can be moved sideways
 	Moved  bool // the session is another run from here on
 
-	Line  string     // what was taken back, to be written again
-	Turns []api.Turn // to choose from
+	Line string // what was taken back, to be written again
+	List *List  // to choose from
 }
 
 // A MovedError is why something was not done: the conversation went to another run meanwhile, in which the session is now.

@@ -38,9 +38,14 @@ func (s *session) Command(ctx context.Context, c Command) (Outcome, error) {
 		return s.fork(ctx, c.Arg, "")
 	case Model:
 		if c.Arg == "" {
-			return Outcome{Text: "the model is " + cmp.Or(s.Info().Model, "that of the roles") + "; /model NAME takes another one from here on"}, nil
+			return s.models(ctx)
 		}
 		return s.fork(ctx, "", c.Arg)
+	case Sessions:
+		if c.Arg == "" {
+			return s.sessions(ctx)
+		}
+		return s.take(ctx, protocol.RunID(c.Arg))
 	case Cost:
 		return s.cost(ctx, "task", "role", "model")
 	case Reset:
@@ -74,8 +79,10 @@ func resume(arg string) (r api.Resume, err error) {
 	return r, err
 }
 
-// fork goes over to a run that shares this one up to a step, or to its newest answer.
+// fork goes over to a run that shares this one up to a step, or to its newest answer, or, where there is none, up to its first
+// step. One of a conversation that was interrupted waits for a word as well.
 func (s *session) fork(ctx context.Context, step, model string) (Outcome, error) {
+	f := api.Fork{Step: step, After: true}
 	if step == "" {
 		v, err := s.at.Service.Run(ctx, s.run(), api.Window{})
 		if err != nil {
@@ -83,14 +90,18 @@ func (s *session) fork(ctx context.Context, step, model string) (Outcome, error)
 		}
 		for _, x := range v.Steps {
 			if x.CID != nil {
-				step = x.ID
+				f.Step = x.ID
 			}
 		}
-		if step == "" {
+		switch {
+		case f.Step != "":
+		case len(v.Steps) > 0 && model != "":
+			f.Step, f.After = v.Steps[0].ID, false
+		default:
 			return Outcome{}, protocol.ErrUsage.With("", "nothing was concluded yet that a fork could share")
 		}
+		f.Hold = v.Status == protocol.Suspended
 	}
-	f := api.Fork{Step: step, After: true}
 	if model != "" {
 		f.Models = map[string]api.ModelList{"": {model}}
 	}
@@ -98,7 +109,14 @@ func (s *session) fork(ctx context.Context, step, model string) (Outcome, error)
 	if err != nil {
 		return Outcome{}, err
 	}
-	return Outcome{Moved: true}, s.goTo(ctx, made.ID)
+	out := Outcome{Moved: true}
+	if model != "" {
+		out.Text = "the model is " + model + " from here on, in run " + string(made.ID)
+	}
+	if f.Hold {
+		out.Text = strings.TrimPrefix(out.Text+"; what you write now is heard with the message that was interrupted", "; ")
+	}
+	return out, s.goTo(ctx, made.ID)
 }
 
 // cost is wf cost as text, by one thing after the other.

@@ -31,6 +31,9 @@ type room struct {
 	pages   int
 	tasks   []chat.TaskPage
 	deaf    error // of Say
+	spent   string
+	paths   func() ([]string, bool, error)
+	files   func(line string) (string, error)
 }
 
 func newRoom() *room {
@@ -72,6 +75,26 @@ func (r *room) Tasks(context.Context) ([]chat.TaskPage, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.tasks, nil
+}
+
+func (r *room) Spent(context.Context) (string, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.spent, nil
+}
+
+func (r *room) Paths(context.Context) ([]string, bool, error) {
+	if r.paths == nil {
+		return nil, false, nil
+	}
+	return r.paths()
+}
+
+func (r *room) Attached(_ context.Context, line string, _ int) (string, error) {
+	if r.files == nil {
+		return "", nil
+	}
+	return r.files(line)
 }
 
 func (r *room) Say(_ context.Context, text string) error {

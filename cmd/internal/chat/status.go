@@ -2,6 +2,7 @@ package chat
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,51 +16,105 @@ import (
 )
 
 // statusLine is {tps} ctx {pct}% ({remaining} tok left) (turns: N) {status}, and at its right
-// end, where there is room, the model. On a narrow screen the status stays, and what stands
-// before it goes.
+// end what the run cost and the model. On a narrow screen the status stays, then the cost, the context,
+// the model.
 func (a *App) statusLine() string {
 	m := a.t.Metrics
 	word := a.word(len(a.news()) == 0)
-	context, left := "", ""
+	share, left, both := "", "", ""
 	if w := a.info.Window; w > 0 {
-		context, left = fmt.Sprintf("ctx %d%%", m.Context*100/w), fmt.Sprintf("(%d tok left)", max(0, w-m.Context))
+		share, left = fmt.Sprintf("ctx %d%%", m.Context*100/w), fmt.Sprintf("(%d tok left)", max(0, w-m.Context))
+		both = fmt.Sprintf("ctx %s/%s %d%%", tokens(m.Context), tokens(w), m.Context*100/w)
 	} else if m.Context > 0 {
-		context = fmt.Sprintf("ctx %d tok", m.Context)
+		share = fmt.Sprintf("ctx %s tok", tokens(m.Context))
+		both = share
 	}
 	tps, turns := "", fmt.Sprintf("(turns: %d)", m.Turns)
 	if m.TPS > 0 {
 		tps = fmt.Sprintf("%.1f t/s", m.TPS)
 	}
-	line := ""
-	for _, parts := range [][]string{{tps, context, left, turns}, {context, left, turns}, {context, turns}, {context}, {}} {
-		parts = slices.DeleteFunc(parts, func(s string) bool { return s == "" })
-		line = " " + word
-		if len(parts) > 0 {
-			line = " " + styleDim.Render(strings.Join(parts, " ")) + " " + word
-		}
-		if plain.Width(line) <= a.width {
-			break
-		}
-	}
-	line = plain.Cut(line, a.width, "…")
 	model := plain.Line(plain.Text(cmp.Or(m.Model, a.info.Model)), 40)
-	if gap := a.width - plain.Width(line) - plain.Width(model) - 1; model != "" && gap >= 2 {
-		line += strings.Repeat(" ", gap) + styleDim.Render(model)
+	cost := plain.Line(a.spent, 16)
+	for _, x := range [][2][]string{
+		{{tps, share, left, turns}, {cost, model}}, {{share, left, turns}, {cost, model}}, {{both, turns}, {cost, model}}, {{both}, {cost, model}},
+		{{share}, {cost, model}}, {{both}, {cost}}, {{share}, {cost}}, {{}, {cost}}, {{}, {}},
+	} {
+		line, right := joined(x[0], " "), joined(x[1], " · ")
+		if line != "" {
+			line = styleDim.Render(line) + " "
+		}
+		line = " " + line + word
+		gap := a.width - plain.Width(line) - plain.Width(right) - 1
+		switch {
+		case right != "" && gap >= 2:
+			return line + strings.Repeat(" ", gap) + styleDim.Render(right)
+		case right == "" && plain.Width(line) <= a.width:
+			return line
+		}
 	}
-	return line
+	return plain.Cut(" "+word, a.width, "…")
 }
 
-// newsMax is how many lines there are for what a command or the connection has to say; a few
-// words stand in the status line.
-const (
-	newsMax  = 3
-	fewWords = 32
-)
+// joined are the parts that are not empty.
+func joined(parts []string, by string) string {
+	return strings.Join(slices.DeleteFunc(slices.Clone(parts), func(s string) bool { return s == "" }), by)
+}
 
-// news is what a command or the connection has to say, where it is more than a few words.
+// tokens is a count of tokens in few letters: 950, 12.3K, 1.2M.
+func tokens(n int64) string {
+	switch {
+	case n < 1000:
+		return fmt.Sprint(n)
+	case n < 999_950:
+		return strings.Replace(fmt.Sprintf("%.1fK", float64(n)/1e3), ".0K", "K", 1)
+	}
+	return strings.Replace(fmt.Sprintf("%.1fM", float64(n)/1e6), ".0M", "M", 1)
+}
+
+// gotSpent is what the run cost so far.
+type gotSpent struct {
+	epoch int
+	spent string
+	err   error
+}
+
+// spend asks what the run cost so far, one question at a time.
+func (a *App) spend() tea.Cmd {
+	if a.asking {
+		a.askAgain = true
+		return nil
+	}
+	a.asking, a.askAgain = true, false
+	epoch, ctx, session := a.epoch, a.ctx, a.session
+	return func() tea.Msg {
+		ctx, cancel := context.WithTimeout(ctx, timeout)
+		defer cancel()
+		spent, err := session.Spent(ctx)
+		return gotSpent{epoch, spent, err}
+	}
+}
+
+func (a *App) gotSpent(m gotSpent) tea.Cmd {
+	if m.epoch != a.epoch {
+		return nil
+	}
+	a.asking = false
+	if a.spent = plain.Text(m.spent); m.err != nil {
+		a.spent = "cost ?" // /cost tells why
+	}
+	if a.askAgain {
+		return a.spend()
+	}
+	return nil
+}
+
+// newsMax is how many lines there are for what a command or the connection has to say.
+const newsMax = 3
+
+// news is what a command or the connection has to say, above the box where there is room.
 func (a *App) news() []string {
 	text, style := a.latest()
-	if plain.Width(text) <= fewWords || a.height < ruleFrom {
+	if text == "" || a.height < ruleFrom {
 		return nil
 	}
 	out := plain.Wrap(text, max(1, a.scroll.width-2))
@@ -89,22 +144,24 @@ func (a *App) word(few bool) string {
 		return style.Render(text)
 	case a.loading:
 		return styleTool.Render("reading older events…")
-	case a.scroll.up > 0:
-		return styleTool.Render(fmt.Sprintf("%s ↓ %d lines below (End)", a.t.Status, a.scroll.up))
+	case !a.scroll.follows():
+		return styleTool.Render(fmt.Sprintf("%s ↓ %d lines below (End)", a.t.Status, a.scroll.below(a.visible())))
 	case a.running():
-		return styleTool.Render(a.spin.String()) + styleDim.Render(" · Esc interrupts")
+		return styleTool.Render(a.spin.String()) + styleDim.Render(" · Esc stops")
 	}
 	if w, ok := a.waiting(); ok && w.Step != "" {
+		if w.Kind == protocol.WaitApproval {
+			return styleWaits.Render("asks you: y, a or n")
+		}
 		return styleWaits.Render("your turn")
 	}
 	if a.t.Status == protocol.Running {
-		return styleFailed.Render("interrupted") + styleDim.Render(" · /resume goes on")
+		return styleFailed.Render("no process drives it") + styleDim.Render(" · /resume goes on")
 	}
-	status := cmp.Or(string(a.t.Status), "idle")
 	if a.t.Status == protocol.Suspended {
-		return styleFailed.Render(status) + styleDim.Render(" · /resume goes on")
+		return styleFailed.Render("stopped") + styleDim.Render(" · /resume goes on")
 	}
-	return status
+	return cmp.Or(string(a.t.Status), "idle")
 }
 
 // spin is the sign of life while the run goes on.
@@ -149,9 +206,9 @@ func (s *spin) from(ts int64) {
 func (s *spin) String() string {
 	sign := string(signs[s.frame%len(signs)])
 	if d := s.now.Sub(s.since); d >= time.Minute {
-		return fmt.Sprintf("%s running %dm%02ds", sign, int(d.Minutes()), int(d.Seconds())%60)
+		return fmt.Sprintf("%s working %dm%02ds", sign, int(d.Minutes()), int(d.Seconds())%60)
 	} else if d >= time.Second {
-		return fmt.Sprintf("%s running %ds", sign, int(d.Seconds()))
+		return fmt.Sprintf("%s working %ds", sign, int(d.Seconds()))
 	}
-	return sign + " running"
+	return sign + " working"
 }

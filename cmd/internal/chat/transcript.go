@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"wf/api"
 	"wf/cmd/internal/markdown"
@@ -27,6 +28,7 @@ type Transcript struct {
 	events      []api.Update
 	open        map[string]*Item // reply of a step that is being said
 	calls       map[string]*Item // by step and call
+	questions   map[string]*Item // for a call, by the same
 	entries     map[string]int   // newest visit of each agent
 }
 
@@ -37,6 +39,7 @@ type Waiting struct {
 	Choices []protocol.Choice
 	Fields  []protocol.FormField
 	Shown   string // digest of the tool call that is asked for
+	call    string // step and call
 }
 
 // Metrics are for the status line.
@@ -124,7 +127,7 @@ func (t *Transcript) fold(u api.Update) {
 		it.changed()
 	case protocol.TextSaid:
 		it := t.reply(step, e.Seq)
-		it.liveText = live{} // the whole takes its place
+		it.liveText, it.tail = live{}, "" // the whole takes its place
 		it.Text, it.Open = strings.Trim(plain.Text(withoutFields(d.Content.S)), "\n"), false
 		it.changed()
 		delete(t.open, step)
@@ -133,7 +136,11 @@ func (t *Transcript) fold(u api.Update) {
 		if protocol.IsTaskControl(d.Name) {
 			return
 		}
-		t.calls[step+"\x00"+d.Call] = t.add(&Item{Kind: Tool, Seq: e.Seq, Step: step, Name: plain.Text(d.Name), Args: arguments(d.Args.S), Call: d.Call, Open: true})
+		it := t.add(&Item{Kind: Tool, Seq: e.Seq, Step: step, Name: plain.Text(d.Name), Open: true})
+		if it.Args, it.Diff = editOf(d.Name, d.Args.S); it.Diff == "" {
+			it.Args = arguments(d.Args.S)
+		}
+		t.calls[step+"\x00"+d.Call] = it
 	case protocol.ToolResult:
 		if it := t.calls[step+"\x00"+d.Call]; it != nil {
 			it.Text, it.Open, it.Failed = plain.Text(strings.TrimRight(d.Content.S, "\n")), false, d.IsError
@@ -153,7 +160,7 @@ func (t *Transcript) fold(u api.Update) {
 
 func (t *Transcript) begin() {
 	if t.open == nil {
-		t.open, t.calls, t.entries = map[string]*Item{}, map[string]*Item{}, map[string]int{}
+		t.open, t.calls, t.questions, t.entries = map[string]*Item{}, map[string]*Item{}, map[string]*Item{}, map[string]int{}
 	}
 }
 
@@ -175,17 +182,14 @@ func (t *Transcript) happened(e *protocol.Entry, step string, d protocol.Data) {
 		t.note(e, false, "%s", d.Title)
 	case protocol.WaitingFor:
 		t.Status = protocol.Waiting
-		t.Waiting = append(t.Waiting, Waiting{step, d.Kind, d.Choices, protocol.FormFields(d.Form.S), d.Shown})
-		if it := t.calls[step+"\x00"+d.Call]; it != nil && it.Open {
-			it.Asked = true
-			it.changed()
-		}
-		if d.Question.S != "" {
-			t.add(&Item{Kind: Question, Seq: e.Seq, Step: step, Text: plain.Text(d.Question.S)})
-		}
+		t.asks(e, step, d)
 	case protocol.Answered:
-		t.answered(step)
-		if text := cmp.Or(d.Text.S, d.Choice); text != "" && d.Messages == 0 { // messages were shown when they came
+		kind := t.answered(step)
+		text := cmp.Or(d.Text.S, d.Choice)
+		if kind == protocol.WaitApproval { // what was decided is told with the call
+			text = d.Text.S
+		}
+		if text != "" && d.Messages == 0 { // messages were shown when they came
 			t.add(&Item{Kind: You, Seq: e.Seq, Step: step, Text: plain.Text(text), Source: t.foreign(d.Source)})
 		}
 	case protocol.TimerFired:
@@ -197,18 +201,17 @@ func (t *Transcript) happened(e *protocol.Entry, step string, d protocol.Data) {
 	case protocol.MessageIn:
 		t.add(&Item{Kind: You, Seq: e.Seq, Text: plain.Text(d.Text.S), Source: t.foreign(d.Source)})
 	case protocol.Approval:
-		if it := t.calls[step+"\x00"+d.Call]; it != nil {
-			it.Asked = false
-			it.changed()
-		}
+		t.decided(step + "\x00" + d.Call)
 		t.note(e, d.Decision == protocol.Deny, "%s: %s", d.Tool, d.Decision)
 	case protocol.AttemptFailed:
 		t.closeReply(step)
 		t.note(e, true, "%s failed: %s", step, d.Error.Message)
 	case protocol.SuspendedBy:
+		t.stopped()
 		t.Status, t.Interrupted = protocol.Suspended, d.Reason == protocol.ByInterrupt
 		t.note(e, !t.Interrupted, "suspended (%s): %s", d.Reason, d.Detail.S)
 	case protocol.ResumedBy:
+		t.stopped() // it was of a process that was killed
 		t.Status = protocol.Running
 	case protocol.Held:
 		t.note(e, false, "held: %s", d)
@@ -223,6 +226,7 @@ func (t *Transcript) happened(e *protocol.Entry, step string, d protocol.Data) {
 		t.note(e, true, "%s did not answer (%s); %s goes on", d.From, d.Reason, d.To)
 	case protocol.Forked:
 		t.note(e, false, "forked here")
+		t.Metrics.Model = "" // it may have another one
 	case protocol.Closing:
 		t.note(e, false, "closing: the run ends as %s", d.Status)
 	case protocol.CancelAsked:
@@ -238,14 +242,50 @@ func (t *Transcript) happened(e *protocol.Entry, step string, d protocol.Data) {
 	}
 }
 
-// answered folds that a step waits no more.
-func (t *Transcript) answered(step string) {
+// asks folds that a person is asked.
+func (t *Transcript) asks(e *protocol.Entry, step string, d protocol.WaitingFor) {
+	key := step + "\x00" + d.Call
+	t.Waiting = append(t.Waiting, Waiting{step, d.Kind, d.Choices, protocol.FormFields(d.Form.S), d.Shown, key})
+	call := t.calls[key]
+	if call != nil && call.Open {
+		call.Asked = true
+		call.changed()
+	}
+	if d.Question.S == "" {
+		return
+	}
+	it := t.add(&Item{Kind: Question, Seq: e.Seq, Step: step, Text: plain.Text(d.Question.S)})
+	if d.Kind != protocol.WaitApproval {
+		return
+	}
+	it.Text, it.Call = ofCall(it.Text)
+	if call != nil && call.Diff != "" && strings.HasPrefix(it.Call, "--- ") {
+		it.Diff, it.Call = it.Call, ""
+	}
+	if before := t.questions[key]; before != nil { // the call differs by now
+		before.Gone = before.Diff != ""
+		before.changed()
+	}
+	t.questions[key] = it
+}
+
+// answered folds that a step waits no more, and says for what it did.
+func (t *Transcript) answered(step string) (kind protocol.WaitKind) {
+	for _, w := range t.Waiting {
+		if w.Step == step {
+			kind = w.Kind
+		}
+	}
 	t.Waiting = slices.DeleteFunc(t.Waiting, func(w Waiting) bool { return w.Step == step })
 	for _, x := range t.Tasks {
 		if x.ID == step && x.Status == protocol.TaskWaiting {
 			x.Status = protocol.TaskActive
 		}
 	}
+	if len(t.Waiting) == 0 && t.Status == protocol.Waiting {
+		t.Status = protocol.Running
+	}
+	return kind
 }
 
 // reply is the open reply of a step.
@@ -266,6 +306,19 @@ func (t *Transcript) closeReply(step string) {
 		it.Open = false
 		it.changed()
 		delete(t.open, step)
+	}
+}
+
+// stopped folds that what was under way is not any more: what comes later stands behind it.
+func (t *Transcript) stopped() {
+	for step := range t.open {
+		t.closeReply(step)
+	}
+	for _, it := range t.calls {
+		if it.Open && !it.Asked && it.Text == "" {
+			it.Text = "stopped; what it did by then is not known" // its result takes the place of this
+			it.changed()
+		}
 	}
 }
 
@@ -341,15 +394,18 @@ type Item struct {
 
 	Name   string // Tool
 	Args   string // Tool: name=value, …
-	Call   string // Tool
+	Diff   string // Tool, Question: what a call changes in a file, line by line
+	Call   string // Question: the call that is asked for, as it is
 	Asked  bool   // Tool: a person is asked whether it may
 	Failed bool   // Tool, Note: it went wrong
 
 	Unfolded bool // Reply: the thinking is shown
+	Gone     bool // Question: it is not shown any more, the call has what it said
 	version  int  // grows with every change, for the cache of lines
 
+	tail                   string // Reply: the line behind Text that is not complete yet
 	liveText, liveThinking live
-	shown                  markdown.Growing
+	body                   markdown.Parts // Reply
 }
 
 // live is what came of a text so far, as it came, and fit to be shown.
@@ -359,14 +415,24 @@ type live struct {
 	upTo  int             // how much of raw is in clean
 }
 
-// text makes what came fit to be shown. Only what came since the last line is looked at.
-func (l *live) text() string {
+// lineMax is how many bytes of a line that is not complete are looked at again.
+const lineMax = 64 << 10
+
+// text makes what came fit to be shown: the lines that are complete, and the one behind them. Only what came since the last
+// line is looked at.
+func (l *live) text() (lines, tail string) {
 	raw := l.raw.String()
-	if end := strings.LastIndexByte(raw, '\n') + 1; end > l.upTo {
-		l.clean.WriteString(plain.Text(raw[l.upTo:end]))
-		l.upTo = end
+	end := strings.LastIndexByte(raw[l.upTo:], '\n') + 1
+	if n := len(raw) - l.upTo; end == 0 && n > lineMax {
+		for end = n; !utf8.RuneStart(raw[l.upTo+end-1]); end-- {
+		}
+		end-- // a letter may have come by half
 	}
-	return l.clean.String() + plain.Text(raw[l.upTo:])
+	if end > 0 {
+		l.clean.WriteString(plain.Text(raw[l.upTo : l.upTo+end]))
+		l.upTo += end
+	}
+	return l.clean.String(), plain.Text(raw[l.upTo:])
 }
 
 func (it *Item) changed() { it.version++ }
@@ -374,9 +440,10 @@ func (it *Item) changed() { it.version++ }
 // settle makes what came live fit to be shown.
 func (it *Item) settle() {
 	if it.liveText.raw.Len() > 0 {
-		it.Text = it.liveText.text()
+		it.Text, it.tail = it.liveText.text()
 	}
 	if it.liveThinking.raw.Len() > 0 {
-		it.Thinking = it.liveThinking.text()
+		lines, tail := it.liveThinking.text()
+		it.Thinking = lines + tail
 	}
 }

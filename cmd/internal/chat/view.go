@@ -47,6 +47,9 @@ func (a *App) View() tea.View {
 			above[i] = styleDim.Render(above[i])
 		}
 	}
+	if list := a.completeLines(width); len(list) > 0 {
+		above = list
+	}
 	a.scroll.width = width
 	above = append(above, a.news()...)
 	status := 1
@@ -59,9 +62,9 @@ func (a *App) View() tea.View {
 	rest := a.height - len(box) - status
 	above = above[:max(0, min(len(above), rest-1))]
 	a.scroll.height = max(0, rest-len(above))
-	lines := a.scroll.window(a.t.Items[a.hidden:])
+	lines := a.scroll.window(a.visible())
 	if a.blank() {
-		copy(lines[min(len(lines), a.scroll.total):], a.welcome(width))
+		copy(lines[min(len(lines), a.scroll.used):], a.welcome(width))
 	}
 	top := len(lines) + len(above)
 	if a.height >= ruleFrom {
@@ -99,7 +102,7 @@ func beside(lines, column []string, width int) []string {
 
 // blank reports whether nothing was said yet.
 func (a *App) blank() bool {
-	for _, it := range a.t.Items[a.hidden:] {
+	for _, it := range a.visible() {
 		if it.Kind != Note {
 			return false
 		}
@@ -156,18 +159,23 @@ func (a *App) choiceLines(width int) []string {
 		return out
 	}
 	if w.Kind == protocol.WaitApproval {
-		how = "  ↑↓ or a number, then Enter; a reason goes behind: deny use the test database"
+		return append(out, a.approvalLines(w, width)...)
 	}
 	out = append(out, styleDim.Render(plain.Cut(how, width, "…")))
 	for i, c := range w.Choices {
-		text := fmt.Sprintf("  %d  %s", i+1, plain.Line(plain.Text(c.Label), 200))
-		switch {
-		case a.pick == i+1:
-			text = styleChosen.Render(plain.Cut(">"+text[1:], width, "…"))
-		case c.Primary:
-			text = styleQuestion.Render(text)
-		}
-		out = append(out, plain.Cut(text, width, "…"))
+		out = append(out, a.choiceLine(i, fmt.Sprint(i+1), c, width))
 	}
 	return out
+}
+
+// choiceLine is a choice behind its number or key.
+func (a *App) choiceLine(i int, key string, c protocol.Choice, width int) string {
+	text := fmt.Sprintf("  %s  %s", key, plain.Line(plain.Text(c.Label), 200))
+	switch {
+	case a.pick == i+1:
+		text = styleChosen.Render(plain.Cut(">"+text[1:], width, "…"))
+	case c.Primary:
+		text = styleQuestion.Render(text)
+	}
+	return plain.Cut(text, width, "…")
 }

@@ -5,10 +5,6 @@ import (
 	"fmt"
 
 	tea "charm.land/bubbletea/v2"
-
-	"wf/api"
-	"wf/cmd/internal/frame"
-	"wf/cmd/internal/plain"
 )
 
 // A way is a going back, or forth, that is under way.
@@ -27,7 +23,7 @@ type wayOn struct {
 // goBack takes turns back, or forth again: as long as it takes.
 func (a *App) goBack(action Action, arg string) tea.Cmd {
 	if a.running() {
-		a.said = fmt.Sprintf("the agent works: Esc interrupts it, then /%s", action)
+		a.said = fmt.Sprintf("the agent works: Esc stops it, then /%s", action)
 		return nil
 	}
 	ctx, stop := context.WithCancel(a.ctx)
@@ -77,61 +73,4 @@ func (a *App) quit() tea.Cmd {
 	a.going.leaves = true
 	a.going.stop()
 	return nil
-}
-
-// turnList lets the person choose to which turn the conversation goes back.
-type turnList struct {
-	turns  []api.Turn
-	at     int
-	top    int
-	room   int
-	chosen string
-}
-
-// newTurnList begins at the newest turn.
-func newTurnList(turns []api.Turn) *turnList { return &turnList{turns: turns, at: len(turns) - 1} }
-
-func (l *turnList) key(name string) (closed bool) {
-	switch name {
-	case "esc", "q", "ctrl+c":
-		return true
-	case "enter":
-		l.chosen = fmt.Sprint(l.at + 1)
-		return true
-	case "up", "k":
-		l.at--
-	case "down", "j":
-		l.at++
-	case "pgup":
-		l.at -= max(1, l.room-1)
-	case "pgdown":
-		l.at += max(1, l.room-1)
-	case "home", "g":
-		l.at = 0
-	case "end", "G":
-		l.at = len(l.turns) - 1
-	}
-	l.at = max(0, min(l.at, len(l.turns)-1))
-	return false
-}
-
-func (l *turnList) draw(width, height int) []string {
-	w, h := frame.Inside(width, height)
-	l.room = h
-	l.top = max(0, min(l.top, l.at, len(l.turns)-h))
-	if l.at >= l.top+h {
-		l.top = l.at - h + 1
-	}
-	var lines []string
-	for i := l.top; i < min(len(l.turns), l.top+h); i++ {
-		x := l.turns[i]
-		text := plain.Pad(plain.Cut(fmt.Sprintf("%3d  %s  %s", i+1, x.Step, plain.Line(plain.Text(x.Text), 2*w)), w, "…"), w)
-		if i == l.at {
-			text = styleChosen.Render(text)
-		}
-		lines = append(lines, text)
-	}
-	f := frame.Frame{Title: styleQuestion.Render("Back to before a message, with the files"),
-		Hint: styleDim.Render("↑↓ choose · Enter takes back it and all behind it · Esc closes"), Style: styleDim}
-	return f.Draw(lines, width, height)
 }

@@ -1,0 +1,106 @@
+package chat
+
+import (
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"wf/cmd/internal/plain"
+	"wf/protocol"
+)
+
+// approvalKeys are the keys that answer a tool call, in the empty box.
+var approvalKeys = map[string]string{"y": protocol.Allow, "a": protocol.AllowRun, "n": protocol.Deny}
+
+// denies is what the key for a denial writes into the box; the reason goes behind it.
+const denies = "deny: "
+
+// settling is how long a call stands on the screen before a key answers it: a key that was on its way is of
+// what the person was writing.
+const settling = 300 * time.Millisecond
+
+// An approval is the tool call that keys answer.
+type approval struct {
+	of      string // the call, with the digest of what is shown; "" is none
+	settled bool
+	read    bool // that lines of it are folded was said
+}
+
+// settled says that a call stood on the screen for a while.
+type settled struct{ of string }
+
+// approve has keys answer the tool call that is asked for, after a while.
+func (a *App) approve() tea.Cmd {
+	w, ok := a.waiting()
+	of := ""
+	if ok && w.Kind == protocol.WaitApproval {
+		of = w.call + "\x00" + w.Shown
+	}
+	if of == a.approval.of {
+		return nil
+	}
+	a.approval = approval{of: of}
+	if of == "" {
+		return nil
+	}
+	return tea.Tick(settling, func(time.Time) tea.Msg { return settled{of} })
+}
+
+// approvalKey answers the tool call that is asked for. It reports whether the key did; else the key is the box's.
+func (a *App) approvalKey(name string) (tea.Cmd, bool) {
+	value := approvalKeys[name]
+	if value == "" || !a.approval.settled || a.going != nil {
+		return nil, false
+	}
+	w, _ := a.waiting()
+	offered := false
+	for _, c := range w.Choices {
+		offered = offered || c.Value == value
+	}
+	switch {
+	case !offered:
+		a.said = "this call is allowed once or not at all: a part of it is hidden, or nothing confines it"
+		return nil, true
+	case value == protocol.Deny:
+		a.prompt.area.SetValue(denies)
+		a.prompt.area.MoveToEnd()
+		return nil, true
+	}
+	if it := a.t.questions[w.call]; it != nil && !a.approval.read && !a.scroll.whole {
+		if len(it.asked(a.scroll.width, true)) > foldedDiff {
+			a.approval.read, a.scroll.whole = true, true
+			a.said = "all of the call is shown now; " + name + " again allows it"
+			return nil, true
+		}
+	}
+	a.approval.settled = false // one answer is enough
+	return a.choose(w, value, "", ""), true
+}
+
+// denying reports whether the box holds a denial, with what the person wrote of the reason.
+func (a *App) denying() bool {
+	return a.approval.of != "" && strings.HasPrefix(a.prompt.area.Value()+" ", denies)
+}
+
+// approvalLines are the answers to a tool call, by their keys.
+func (a *App) approvalLines(w Waiting, width int) []string {
+	how := "  a key, or ↑↓ and Enter:"
+	switch {
+	case a.denying():
+		how = "  why? The agent reads it. Enter denies the call, Esc does not."
+	case !a.approval.settled:
+		how = ""
+	}
+	out := []string{styleDim.Render(plain.Cut(how, width, "…"))}
+	for i, c := range w.Choices {
+		key := " "
+		for k, value := range approvalKeys {
+			if value == c.Value {
+				key = k
+			}
+		}
+		out = append(out, a.choiceLine(i, key, c, width))
+	}
+	return out
+}
