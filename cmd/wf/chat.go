@@ -84,6 +84,10 @@ func (a *app) chatHere(d *daemon.Daemon) chat.Place {
 	at.Near, at.Dump = d.Service, func(ctx context.Context, scope, path string) error {
 		return a.memoryDump(ctx, d.Service, scope, []string{path})
 	}
+	at.Files, at.Models = newChatFiles, a.chatModels
+	at.TakeUp = func(ctx context.Context, run protocol.RunID) (protocol.RunID, string, error) {
+		return a.takesUp(ctx, d, run, nil)
+	}
 	return at
 }
 
@@ -122,20 +126,7 @@ func (a *app) chatRun(ctx context.Context, d *daemon.Daemon, arg string, f chatF
 		if err != nil {
 			return "", "", err
 		}
-		now, err := d.Service.SettleChat(ctx, run, "", a.restored())
-		if err != nil {
-			return "", "", err
-		}
-		run = now.Run
-		st, err := d.Service.Engine.State(ctx, run)
-		if err == nil {
-			err = d.Service.Engine.MayDrive(run, st, engine.DriveOptions{})
-		}
-		if err != nil {
-			return "", "", err
-		}
-		d.Supervisor.Keep(run, engine.DriveOptions{By: compose.User()})
-		return run, chat.ToldSettled(now.Files), nil
+		return a.takesUp(ctx, d, run, a.restored())
 	}
 	ended, err := d.Service.SettleFiles(ctx, d.Service.Dir, a.restored())
 	if err != nil {
@@ -143,6 +134,24 @@ func (a *app) chatRun(ctx context.Context, d *daemon.Daemon, arg string, f chatF
 	}
 	run, err = a.chatBegun(ctx, d, def, f)
 	return run, chat.ToldSettled(ended), err
+}
+
+// takesUp has a run driven, once a restoring of files in its workspace that was interrupted is ended: now is the run in which the
+// conversation goes on.
+func (a *app) takesUp(ctx context.Context, d *daemon.Daemon, run protocol.RunID, each func(done, of int)) (now protocol.RunID, word string, err error) {
+	settled, err := d.Service.SettleChat(ctx, run, "", each)
+	if err != nil {
+		return "", "", err
+	}
+	st, err := d.Service.Engine.State(ctx, settled.Run)
+	if err == nil {
+		err = d.Service.Engine.MayDrive(settled.Run, st, engine.DriveOptions{})
+	}
+	if err != nil {
+		return "", "", err
+	}
+	d.Supervisor.Keep(settled.Run, engine.DriveOptions{By: compose.User()})
+	return settled.Run, chat.ToldSettled(settled.Files), nil
 }
 
 // chatBegun begins a chat.
