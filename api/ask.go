@@ -37,6 +37,16 @@ type Query struct {
 	Limit    int    // at most; 1…MaxLimit
 	Before   string // only runs behind this place of the list: Next of a page, or RowPlace
 	All      bool   // those of sub-workflows too
+
+	Search    string   // words that all occur in what was said in the run
+	Since     int64    // unix µs; only runs that moved last then or later; 0 is all
+	Until     int64    // unix µs; only runs that moved last then or before; 0 is all
+	CostMin   *float64 // USD; a run whose cost is not known fits no bound
+	CostMax   *float64
+	TokensMin *int64 // input and output
+	TokensMax *int64
+	Person    string // that it was begun by or for, or that answered in it; any case
+	Counts    bool   // with Page.Counts, on the first page
 }
 
 // How many runs are listed.

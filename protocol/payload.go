@@ -78,6 +78,19 @@ func (p Payload) Bytes(read func(Link) ([]byte, error)) ([]byte, error) {
 	return out, nil
 }
 
+// Begin reads the beginning of the payload: so many bytes at least, where it has them.
+func (p Payload) Begin(read func(Link) ([]byte, error), least int) ([]byte, error) {
+	out := p.whole
+	for i := 0; i < len(p.parts) && len(out) < least; i++ {
+		b, err := read(p.parts[i])
+		if err != nil {
+			return nil, fmt.Errorf("payload %s, chunk %d of %d: %w", p.link, i+1, len(p.parts), err)
+		}
+		out = append(out, b...)
+	}
+	return out, nil
+}
+
 // ReadPayload reads a payload, whole or in chunks. A missing block is an error wrapping
 // ErrNotFound, a damaged one an error wrapping ErrCorrupt; further errors are those of
 // OpenPayload and Bytes.
