@@ -19,42 +19,131 @@ import (
 // Runs lists the runs that fit, newest first. A run that cannot be read, since it is damaged or of
 // a newer wf, hides no other: it is among unread.
 func Runs(ctx context.Context, e *engine.Engine, q api.Query) (out []api.Row, unread []error, err error) {
-	s := e.Store
-	q.Text = strings.ToLower(q.Text)
-	heads, err := Newest(ctx, s)
+	heads, err := Newest(ctx, e.Store)
 	if err != nil {
 		return nil, nil, err
 	}
-	out = []api.Row{}
-	if q.Before != "" {
-		if heads, err = behind(heads, q.Before); err != nil {
-			return nil, nil, err
+	l, err := Listing{Query: q, Heads: heads}.Read(ctx, e)
+	return l.Rows, l.Unread, err
+}
+
+// A Listing is a list of runs that is to be read.
+type Listing struct {
+	api.Query
+	Heads []cas.Head                // as Newest gives them
+	Known Known                     // of their facts; nil is none
+	Said  func(protocol.RunID) bool // reports whether a run has the words and the person that are looked for; nil is that all do
+}
+
+// Listed is a list of runs.
+type Listed struct {
+	Rows   []api.Row
+	Unread []error                    // why runs are not listed
+	Counts map[protocol.RunStatus]int // nil unless asked for
+}
+
+// Read reads a list. What it costs grows with the runs that are shown and those whose facts are not known.
+func (l Listing) Read(ctx context.Context, e *engine.Engine) (out Listed, err error) {
+	l.Text = strings.ToLower(l.Text)
+	heads := within(l.Heads, l.Since, l.Until)
+	out.Rows = []api.Row{}
+	counts := l.Counts && l.Before == ""
+	if counts {
+		out.Counts = map[protocol.RunStatus]int{}
+	}
+	if l.Before != "" {
+		if heads, err = behind(heads, l.Before); err != nil {
+			return Listed{}, err
 		}
 	}
+	full := func() bool { return l.Limit > 0 && len(out.Rows) == l.Limit }
 	for _, h := range heads {
-		if q.Limit > 0 && len(out) == q.Limit {
+		if full() && !counts {
 			break
 		}
-		st, err := e.State(ctx, protocol.RunOf(h.Name))
-		switch {
-		case ctx.Err() != nil, errors.Is(err, protocol.ErrBusy), errors.Is(err, protocol.ErrStore):
-			return nil, nil, err
-		case err != nil:
-			unread = append(unread, err)
+		run := protocol.RunOf(h.Name)
+		if l.Said != nil && !l.Said(run) {
 			continue
 		}
-		if fits(q, st) && holds(q, protocol.RunOf(h.Name), st) {
-			row := rowOf(h, st)
-			row.Driving = e.Driving(ctx, row.ID, st)
-			row.Queue = e.QueueOf(ctx, row.ID, st)
-			row.Foreign = e.Foreign(ctx, h, st)
-			if cost, _ := e.Cost(st.Totals); cost != nil {
-				row.CostUSD = new(float64(*cost) / 1e12)
-			}
-			out = append(out, row)
+		var f *Facts
+		var st *rules.State
+		if l.Known != nil {
+			f = l.Known.Facts(h)
 		}
+		if f == nil {
+			if st, err = read(ctx, e, run, &out.Unread); err != nil {
+				return Listed{}, err
+			}
+			if st == nil {
+				continue
+			}
+			if f = FactsOf(st); l.Known != nil && st.Seq == h.Seq {
+				l.Known.Note(h, f)
+			}
+		}
+		if !f.fit(e, &l.Query, run) {
+			continue
+		}
+		if counts {
+			out.Counts[f.Status]++
+		}
+		if l.Status != "" && f.Status != l.Status || full() {
+			continue
+		}
+		if st == nil {
+			if st, err = read(ctx, e, run, &out.Unread); err != nil {
+				return Listed{}, err
+			}
+			if st == nil || l.Status != "" && st.Status() != l.Status { // it has moved
+				continue
+			}
+		}
+		out.Rows = append(out.Rows, rowFor(ctx, e, h, st))
 	}
-	return out, unread, nil
+	return out, nil
+}
+
+// read is the state of a run; nil where it is unread.
+func read(ctx context.Context, e *engine.Engine, run protocol.RunID, unread *[]error) (*rules.State, error) {
+	st, err := e.State(ctx, run)
+	switch {
+	case ctx.Err() != nil, errors.Is(err, protocol.ErrBusy), errors.Is(err, protocol.ErrStore):
+		return nil, err
+	case err != nil:
+		*unread = append(*unread, err)
+		return nil, nil
+	}
+	return st, nil
+}
+
+// rowFor is the row of a run with what lies outside of its state.
+func rowFor(ctx context.Context, e *engine.Engine, h cas.Head, st *rules.State) api.Row {
+	row := rowOf(h, st)
+	row.Driving = e.Driving(ctx, row.ID, st)
+	row.Queue = e.QueueOf(ctx, row.ID, st)
+	row.Foreign = e.Foreign(ctx, h, st)
+	if cost, _ := e.Cost(st.Totals); cost != nil {
+		row.CostUSD = new(usd(*cost))
+	}
+	return row
+}
+
+// within are the heads that moved last in a span of time.
+func within(heads []cas.Head, since, until int64) []cas.Head {
+	if until > 0 {
+		i, _ := slices.BinarySearchFunc(heads, until, func(h cas.Head, ts int64) int { return cmp.Or(cmp.Compare(ts, h.TS), 1) })
+		heads = heads[i:]
+	}
+	if since > 0 {
+		i, _ := slices.BinarySearchFunc(heads, since, func(h cas.Head, ts int64) int {
+			if h.TS >= ts {
+				return -1
+			}
+			return 1
+		})
+		heads = heads[:i]
+	}
+	return heads
 }
 
 // behind are the heads behind a place of the list. The name of a run stands for the place where it is now.
@@ -74,26 +163,6 @@ func behind(heads []cas.Head, place string) ([]cas.Head, error) {
 		i++
 	}
 	return heads[i:], nil
-}
-
-func fits(q api.Query, st *rules.State) bool {
-	return (q.Tag == "" || slices.Contains(st.Info.Tags, q.Tag)) && (q.Status == "" || st.Status() == q.Status) &&
-		(q.Workflow == "" || st.Program().Workflow.Name == q.Workflow) &&
-		(q.All || st.Info.Parent == nil)
-}
-
-// found reports whether the text that is looked for stands in what a run says of itself. A
-// description over 1 KiB lies in a block and is not searched.
-func holds(q api.Query, run protocol.RunID, st *rules.State) bool {
-	if q.Text == "" || strings.HasPrefix(strings.ToLower(string(run)), q.Text) {
-		return true
-	}
-	for _, s := range append([]string{st.Program().Workflow.Name, st.Info.Title, st.Info.Description.S, st.Info.RequestID}, st.Info.Tags...) {
-		if strings.Contains(strings.ToLower(s), q.Text) {
-			return true
-		}
-	}
-	return false
 }
 
 func rowOf(h cas.Head, st *rules.State) api.Row {
