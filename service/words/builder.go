@@ -1,0 +1,162 @@
+package words
+
+import (
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"wf/api"
+	"wf/protocol"
+)
+
+// A builder makes a segment. Its zero value is ready.
+type builder struct {
+	units []unit
+	ends  []uint32
+	docs  []doc
+	words map[string]*[]uint32 // the documents in which each stands, in order
+	last  map[string]int       // the newest part of each unit
+	texts int                  // bytes of the texts that were added
+}
+
+// text adds what an event of the last unit says under a kind. Texts of one event and kind are one document.
+func (b *builder) text(seq protocol.Seq, k kind, text string) {
+	if k == ofPerson {
+		b.add(person(text).Word, b.doc(doc{seq, k}))
+		return
+	}
+	text = cut(text, textMax)
+	d := uint32(0)
+	begun := false
+	for w := range api.Words(text) {
+		if !begun {
+			begun = true
+			d = b.doc(doc{seq, k})
+		}
+		b.add(w.Text, d)
+	}
+	b.texts += len(text)
+}
+
+// person is the word by which a person is found. No text has it.
+func person(name string) api.Wanted {
+	return api.Wanted{Word: "\x00" + strings.ToLower(cut(name, personMax))}
+}
+
+// personMax are the bytes of a name that count.
+const personMax = 200
+
+// doc is the number of a document of the last unit, which is the newest one or a new one.
+func (b *builder) doc(x doc) uint32 {
+	last := len(b.units) - 1
+	from := uint32(0)
+	if last > 0 {
+		from = b.ends[last-1]
+	}
+	for d := b.ends[last]; d > from && b.docs[d-1].seq == x.seq; d-- {
+		if b.docs[d-1] == x {
+			return d - 1
+		}
+	}
+	b.docs = append(b.docs, x)
+	b.ends[last] = uint32(len(b.docs))
+	return uint32(len(b.docs)) - 1
+}
+
+// add notes that a word stands in a document.
+func (b *builder) add(w string, d uint32) {
+	if b.words == nil {
+		b.words = map[string]*[]uint32{}
+	}
+	list := b.words[w]
+	if list == nil {
+		list = new([]uint32)
+		b.words[w] = list
+	}
+	if i, found := slices.BinarySearch(*list, d); !found {
+		*list = slices.Insert(*list, i, d)
+	}
+}
+
+// begin begins a unit, or goes on with it where it is the last.
+func (b *builder) begin(u unit) {
+	if n := len(b.units) - 1; n >= 0 && b.units[n].id == u.id && b.units[n].seq == u.from {
+		u.from = b.units[n].from
+		b.units[n] = u
+		return
+	}
+	if b.last == nil {
+		b.last = map[string]int{}
+	}
+	b.last[u.id] = len(b.units)
+	b.units = append(b.units, u)
+	b.ends = append(b.ends, uint32(len(b.docs)))
+}
+
+// unit is the newest part of a unit; nil for one that is not there.
+func (b *builder) unit(id string) *unit {
+	if i, ok := b.last[id]; ok {
+		return &b.units[i]
+	}
+	return nil
+}
+
+// sorted are the words in order.
+func (b *builder) sorted() []string { return slices.Sorted(maps.Keys(b.words)) }
+
+// opened is a segment with what its words are read from.
+type opened struct {
+	*segment
+	io.ReaderAt
+}
+
+// merge adds segments, without the units that drop names. Parts of a unit become one.
+func (b *builder) merge(all []opened, drop func(id string) bool) error {
+	type part struct{ seg, unit int }
+	parts := map[string][]part{}
+	var order []string
+	moved := make([][]uint32, len(all)) // by segment and document: 1 + the new number, 0 for one that is dropped
+	for i, s := range all {
+		moved[i] = make([]uint32, len(s.docs))
+		for j := range s.units {
+			id := s.units[j].id
+			if drop(id) {
+				continue
+			}
+			if parts[id] == nil {
+				order = append(order, id)
+			}
+			parts[id] = append(parts[id], part{i, j})
+		}
+	}
+	for _, id := range order {
+		list := parts[id]
+		slices.SortFunc(list, func(x, y part) int { return int(all[x.seg].units[x.unit].from - all[y.seg].units[y.unit].from) })
+		last := list[len(list)-1]
+		u := all[last.seg].units[last.unit]
+		u.from = all[list[0].seg].units[list[0].unit].from
+		b.begin(u)
+		for _, p := range list {
+			for d, end := all[p.seg].docsOf(p.unit); d < end; d++ {
+				b.docs = append(b.docs, all[p.seg].docs[d])
+				moved[p.seg][d] = uint32(len(b.docs))
+			}
+		}
+		b.ends[len(b.ends)-1] = uint32(len(b.docs))
+	}
+	for i, s := range all {
+		err := s.words(s, "", func(w string, docs func(func(uint32))) bool {
+			docs(func(d uint32) {
+				if to := moved[i][d]; to > 0 {
+					b.add(w, to-1)
+				}
+			})
+			return true
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

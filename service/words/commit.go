@@ -1,0 +1,290 @@
+package words
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+
+	"wf/protocol"
+)
+
+// Sizes of segments. Small ones are joined eightfold, so that each text is written a few times alone; large ones stay, so that
+// a purge writes little.
+const (
+	joinMany  = 8
+	joinFrom  = 8 << 10
+	joinUpTo  = 512 << 10
+	headsMany = 32 // units from which heads are listed at once
+)
+
+// commit adds what a builder has, and drops units with what builds on them. The caller has the turn.
+func (x *Index) commit(ctx context.Context, b *builder, drop []string) error {
+	unlock, err := x.folder.lock(ctx)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	writes := err == nil
+	if writes {
+		defer unlock()
+	}
+	x.mu.Lock()
+	v := x.refresh() // what other processes wrote before
+	x.mu.Unlock()
+	gone := v.with(drop)
+	segs := slices.Clone(v.segs)
+	if b != nil {
+		s, err := x.fitting(ctx, b, v)
+		if err != nil {
+			return err
+		}
+		if s != nil {
+			segs = append(segs, s)
+		}
+	}
+	segs, bad := x.without(segs, gone)
+	if bad == nil {
+		segs, bad = x.joined(segs, writes)
+	}
+	if bad != nil { // all of it is indexed again
+		x.discard()
+		segs = nil
+	}
+	if writes {
+		var own []*segment
+		if own, err = x.write(segs); err == nil {
+			segs = own
+		}
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.memory = nil
+	var own []*segment
+	for _, s := range segs {
+		if s.memo != nil { // what cannot be written is kept in memory
+			x.memory = append(x.memory, s)
+		} else {
+			own = append(own, s)
+		}
+	}
+	x.hold(own)
+	if err == nil {
+		x.ignore, x.stamp = false, x.folder.stamp()
+	}
+	if err != nil && len(gone) > 0 && x.folder.exists() {
+		return fmt.Errorf("%w: %w", errKept, err)
+	}
+	return nil
+}
+
+// errKept is a file that still holds what was dropped.
+var errKept = errors.New("the index cannot be written")
+
+// write puts the segments that are in memory into the folder, has these alone count, and gives them as they lie there.
+func (x *Index) write(segs []*segment) (own []*segment, err error) {
+	var names []string
+	for _, s := range segs {
+		if s.memo != nil {
+			put := *s // others may read this one
+			if put.name, err = x.folder.put(s.memo); err != nil {
+				return nil, err
+			}
+			put.memo, s = nil, &put
+		}
+		own, names = append(own, s), append(names, s.name)
+	}
+	return own, x.folder.count(names)
+}
+
+// fitting is what a builder has, as a segment, without what another process has indexed meanwhile and without runs that were deleted;
+// nil where nothing is left.
+func (x *Index) fitting(ctx context.Context, b *builder, v *view) (*segment, error) {
+	deleted, err := x.deleted(ctx, b)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]bool{}
+	for more := true; more; {
+		more = false
+		for i := range b.units {
+			u := &b.units[i]
+			base := u.base != "" && v.units[u.id] == nil && v.at(u.base) < u.shared && (b.unit(u.base) == nil || out[u.base])
+			at := v.at(u.id)
+			if v.units[u.id] == nil {
+				at = u.shared
+			}
+			if !out[u.id] && (deleted[u.id] || base || u.from != at) {
+				out[u.id], more = true, true
+			}
+		}
+	}
+	s, err := x.memorize(b)
+	if err != nil || len(out) == 0 {
+		return s, err
+	}
+	left, err := x.without([]*segment{s}, out)
+	if err != nil || len(left) == 0 {
+		return nil, err
+	}
+	return left[0], nil
+}
+
+// deleted are the runs of a builder that are gone.
+func (x *Index) deleted(ctx context.Context, b *builder) (map[string]bool, error) {
+	out := map[string]bool{}
+	if len(b.units) > headsMany {
+		heads, err := x.store.Heads(ctx, protocol.RunHead(""))
+		if err != nil {
+			return nil, err
+		}
+		there := make(map[string]bool, len(heads))
+		for _, h := range heads {
+			there[string(protocol.RunOf(h.Name))] = true
+		}
+		for i := range b.units {
+			if u := &b.units[i]; u.run() != "" && !there[u.id] {
+				out[u.id] = true
+			}
+		}
+		return out, nil
+	}
+	for i := range b.units {
+		if u := &b.units[i]; u.run() != "" {
+			h, err := x.store.Head(ctx, protocol.RunHead(u.run()))
+			if err != nil {
+				return nil, err
+			}
+			if !h.Link.Defined() {
+				out[u.id] = true
+			}
+		}
+	}
+	return out, nil
+}
+
+// memorize makes a segment in memory.
+func (x *Index) memorize(b *builder) (*segment, error) {
+	memo := b.encode(x.key())
+	s := &segment{memo: memo}
+	read, err := readSegment(s.reader(), len(memo), x.key())
+	if err != nil {
+		return nil, err
+	}
+	read.memo = memo
+	return read, nil
+}
+
+// without are segments in which units are dropped: those that hold some of them are made again.
+func (x *Index) without(segs []*segment, drop map[string]bool) ([]*segment, error) {
+	if len(drop) == 0 {
+		return segs, nil
+	}
+	var out []*segment
+	for _, s := range segs {
+		if !slices.ContainsFunc(s.units, func(u unit) bool { return drop[u.id] }) {
+			out = append(out, s)
+			continue
+		}
+		made, err := x.made([]*segment{s}, drop)
+		if err != nil {
+			return nil, err
+		}
+		if made != nil {
+			out = append(out, made)
+		}
+	}
+	return out, nil
+}
+
+// joined are segments of which there are not too many small ones. Where nothing is written, those in memory are joined alone.
+func (x *Index) joined(segs []*segment, writes bool) ([]*segment, error) {
+	for most := joinFrom; most <= joinUpTo; most *= joinMany {
+		var small, rest []*segment
+		for _, s := range segs {
+			if s.size < most && (writes || s.memo != nil) {
+				small = append(small, s)
+			} else {
+				rest = append(rest, s)
+			}
+		}
+		if len(small) < joinMany {
+			continue
+		}
+		made, err := x.made(small, nil)
+		if err != nil {
+			return nil, err
+		}
+		segs = append(rest, made)
+	}
+	return segs, nil
+}
+
+// made is one segment in memory of some, without the units that are dropped; nil where none is left.
+func (x *Index) made(segs []*segment, drop map[string]bool) (*segment, error) {
+	all, shut, err := x.openAll(segs)
+	if err != nil {
+		return nil, err
+	}
+	defer shut()
+	var b builder
+	if err := b.merge(all, func(id string) bool { return drop[id] }); err != nil || len(b.units) == 0 {
+		return nil, err
+	}
+	return x.memorize(&b)
+}
+
+// discard has what the folder holds count as nothing; the next commit removes it.
+func (x *Index) discard() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.ignore, x.memory = true, nil
+	x.hold(nil)
+}
+
+// A purge is asked for by several at once.
+type purge struct {
+	ids  []string
+	done bool
+	err  error
+}
+
+// Purge drops what is indexed of runs that were deleted. When it returns nil none of their words is in the index of this
+// machine: it waits for another process that writes to it.
+func (x *Index) Purge(ctx context.Context, runs []protocol.RunID) error {
+	x.mu.Lock()
+	if !x.folder.exists() && len(x.memory) == 0 {
+		x.mu.Unlock()
+		return nil
+	}
+	if x.purges == nil {
+		x.purges = &purge{}
+	}
+	p := x.purges
+	for _, run := range runs {
+		p.ids = append(p.ids, string(run))
+		delete(x.loose, run)
+	}
+	x.mu.Unlock()
+	if err := x.take(ctx); err != nil {
+		return err
+	}
+	defer x.give()
+	if p.done { // by one that was before
+		return p.err
+	}
+	x.mu.Lock()
+	x.purges = nil
+	x.mu.Unlock()
+	p.done, p.err = true, x.commit(ctx, nil, p.ids)
+	if errors.Is(p.err, errKept) {
+		if gone := os.RemoveAll(x.folder.dir); gone == nil {
+			p.err = nil
+			x.discard()
+		}
+	}
+	if p.err != nil {
+		p.err = fmt.Errorf("remove the directory %s, which holds words of them: %w", x.folder.dir, p.err)
+	}
+	return p.err
+}

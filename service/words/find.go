@@ -1,0 +1,328 @@
+package words
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io/fs"
+	"math"
+	"math/bits"
+	"slices"
+
+	"wf/api"
+	"wf/protocol"
+)
+
+// A Found says in which runs all that is looked for occurs.
+type Found struct {
+	x     *Index
+	terms []api.Wanted // the words; a person is behind them
+	v     *view
+	ids   map[string]int // of units, by their numbers
+	of    []*unit
+	from  [][]source // what counts as said in each besides its own texts
+	seg   []found    // by segment
+	first [][]uint32 // by what is looked for and unit: the first event that has it, or never
+}
+
+// found is what fits in a segment.
+type found struct {
+	*segment
+	unit []int    // the numbers of its units
+	hits []bitmap // by what is looked for
+}
+
+const never = math.MaxUint32
+
+// Find looks for the words of a search in what is indexed, and for a person that began a run or answered in it, or that it was begun for; ""
+// is any.
+func (x *Index) Find(ctx context.Context, terms []api.Wanted, by string) (*Found, error) {
+	for {
+		x.mu.Lock()
+		v := x.refresh()
+		x.mu.Unlock()
+		f, err := x.find(ctx, v, terms, by)
+		switch {
+		case err == nil:
+			return f, nil
+		case ctx.Err() != nil:
+			return nil, context.Cause(ctx)
+		case errors.Is(err, fs.ErrNotExist) && !x.holds(v):
+			// another process has replaced a segment
+		default:
+			x.discard()
+		}
+	}
+}
+
+// holds reports whether a view is still what is there.
+func (x *Index) holds(v *view) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.refresh() == v
+}
+
+func (x *Index) find(ctx context.Context, v *view, terms []api.Wanted, by string) (*Found, error) {
+	f := &Found{x: x, terms: terms, v: v, ids: make(map[string]int, len(v.units)), of: make([]*unit, 0, len(v.units))}
+	for id, u := range v.units {
+		f.ids[id] = len(f.of)
+		f.of = append(f.of, u)
+	}
+	f.gather()
+	looked := terms
+	if by != "" {
+		looked = append(slices.Clone(terms), person(by))
+	}
+	all, shut, err := x.openAll(v.segs)
+	if err != nil {
+		return nil, err
+	}
+	defer shut()
+	for _, s := range all {
+		one := found{segment: s.segment, unit: make([]int, len(s.units))}
+		for i := range s.units {
+			one.unit[i] = f.ids[s.units[i].id]
+		}
+		for _, t := range looked {
+			if ctx.Err() != nil {
+				return nil, context.Cause(ctx)
+			}
+			m, err := s.match(s, t)
+			if err != nil {
+				return nil, err
+			}
+			one.hits = append(one.hits, m)
+		}
+		f.seg = append(f.seg, one)
+	}
+	for t := range looked {
+		f.first = append(f.first, f.firstOf(t))
+	}
+	return f, nil
+}
+
+// firstOf is by unit the first event that says a word, in texts of its own or of others that count as its own.
+func (f *Found) firstOf(t int) []uint32 {
+	own := slices.Repeat([]uint32{never}, len(f.of))
+	for _, s := range f.seg {
+		u := 0
+		for i, w := range s.hits[t] {
+			for ; w != 0; w &= w - 1 {
+				d := uint32(i*64 + bits.TrailingZeros64(w))
+				for s.ends[u] <= d {
+					u++
+				}
+				own[s.unit[u]] = min(own[s.unit[u]], uint32(min(s.docs[d].seq, never-1)))
+			}
+		}
+	}
+	out := make([]uint32, len(f.of))
+	state := make([]byte, len(f.of)) // 1 while it is found out, 2 behind
+	var of func(n int) uint32
+	of = func(n int) uint32 {
+		switch state[n] {
+		case 1:
+			return never // a circle, which no store has
+		case 2:
+			return out[n]
+		}
+		state[n] = 1
+		first := own[n]
+		for _, s := range f.from[n] {
+			if at := of(s.unit); at != never && protocol.Seq(at) <= s.upTo {
+				first = min(first, s.says(at))
+			}
+		}
+		out[n], state[n] = first, 2
+		return first
+	}
+	for n := range out {
+		of(n)
+	}
+	return out
+}
+
+// A source is a unit whose texts count as those of another.
+type source struct {
+	unit int
+	upTo protocol.Seq // its events up to this one
+	base bool         // its events are events of the other
+}
+
+// says is the event of the other unit that stands for one of this.
+func (s source) says(at uint32) uint32 {
+	if s.base {
+		return at
+	}
+	return 1 // definitions are there from the beginning, and of which event a sub-workflow is a part is not known
+}
+
+// gather finds the sources of all units.
+func (f *Found) gather() {
+	f.from = make([][]source, len(f.of))
+	add := func(n int, id string, upTo protocol.Seq, base bool) {
+		if of, ok := f.ids[id]; ok {
+			f.from[n] = append(f.from[n], source{of, upTo, base})
+		}
+	}
+	for n, u := range f.of {
+		if u.base != "" {
+			add(n, u.base, u.shared, true)
+		}
+		for _, d := range u.defs {
+			add(n, d, math.MaxInt64, false)
+		}
+		if p, ok := f.ids[string(u.facts.Parent)]; ok && u.facts.Parent != "" {
+			add(p, u.id, math.MaxInt64, false)
+		}
+	}
+}
+
+// Has reports whether all that is looked for occurs in a run.
+func (f *Found) Has(run protocol.RunID) bool {
+	n, ok := f.ids[string(run)]
+	return ok && !slices.ContainsFunc(f.first, func(first []uint32) bool { return first[n] == never })
+}
+
+// Excerpts of a run.
+const (
+	hitsMax  = 3
+	triesMax = 3 * hitsMax // documents that are read for them
+)
+
+// candidate is a document in which words occur.
+type candidate struct {
+	unit  int
+	doc   doc
+	words uint32 // a bit for each word
+}
+
+// Hits are excerpts of texts of a run in which words occur: those with the most words, and of these the latest.
+func (f *Found) Hits(ctx context.Context, run protocol.RunID) ([]api.Hit, error) {
+	n, ok := f.ids[string(run)]
+	if !ok {
+		return nil, nil
+	}
+	upTo := map[int]protocol.Seq{}
+	var include func(n int, to protocol.Seq)
+	include = func(n int, to protocol.Seq) {
+		if had, known := upTo[n]; known && had >= to {
+			return
+		}
+		upTo[n] = to
+		for _, s := range f.from[n] {
+			include(s.unit, s.upTo)
+		}
+	}
+	include(n, math.MaxInt64)
+	var all []candidate
+	for i := range f.seg {
+		s := &f.seg[i]
+		for u := range s.units {
+			to, ours := upTo[s.unit[u]]
+			if !ours {
+				continue
+			}
+			for d, end := s.docsOf(u); d < end; d++ {
+				c := candidate{unit: s.unit[u], doc: s.docs[d]}
+				for t := range f.terms {
+					if s.hits[t].has(d) {
+						c.words |= 1 << t
+					}
+				}
+				if c.words != 0 && (c.doc.seq <= to || f.of[c.unit].run() == "") {
+					all = append(all, c)
+				}
+			}
+		}
+	}
+	return f.excerpts(ctx, run, all)
+}
+
+// excerpts reads the best candidates. One whose text cannot be read, or has changed, is passed over: the run is shown without it.
+func (f *Found) excerpts(ctx context.Context, run protocol.RunID, all []candidate) (out []api.Hit, err error) {
+	var seen uint32
+	for tries := 0; len(all) > 0 && len(out) < hitsMax && tries < triesMax; tries++ {
+		best := slices.MaxFunc(all, func(a, b candidate) int {
+			return cmp.Or(cmp.Compare(bits.OnesCount32(a.words&^seen), bits.OnesCount32(b.words&^seen)), cmp.Compare(bits.OnesCount32(a.words), bits.OnesCount32(b.words)),
+				cmp.Compare(f.weight(a), f.weight(b)), cmp.Compare(a.doc.seq, b.doc.seq))
+		})
+		all = slices.DeleteFunc(all, func(c candidate) bool { return c == best })
+		hit, err := f.hit(ctx, run, best)
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		if err == nil && hit != nil && !slices.ContainsFunc(out, func(h api.Hit) bool { return h.Text == hit.Text }) {
+			out = append(out, *hit)
+			seen |= best.words
+		}
+	}
+	return out, nil
+}
+
+// weight has what was said come before what the definition says.
+func (f *Found) weight(c candidate) int {
+	if f.of[c.unit].run() == "" {
+		return 0
+	}
+	return 1
+}
+
+// hit reads the text of a candidate; nil where no word stands in it.
+func (f *Found) hit(ctx context.Context, run protocol.RunID, c candidate) (*api.Hit, error) {
+	u := f.of[c.unit]
+	read := func(l protocol.Link) ([]byte, error) { return f.x.store.Block(ctx, l) }
+	var pieces []piece
+	if u.run() == "" {
+		l, err := protocol.ParseLink(u.id[len(defPrefix):])
+		if err != nil {
+			return nil, err
+		}
+		if pieces, err = prompts(read, l); err != nil {
+			return nil, err
+		}
+	} else {
+		r := reading{read: read}
+		for e, err := range f.x.store.After(ctx, u.run(), c.doc.seq-1) {
+			if err == nil {
+				err = r.event(&e)
+			}
+			if err != nil {
+				return nil, err
+			}
+			break
+		}
+		pieces = r.pieces
+	}
+	for _, p := range pieces {
+		if p.seq != c.doc.seq || p.kind != c.doc.kind {
+			continue
+		}
+		if text := excerpt(p.text, f.terms); text != "" {
+			h := &api.Hit{Step: p.step, Kind: p.kind.String(), Text: text}
+			if r := u.run(); r != "" && r != run && !f.builds(run, c.unit) {
+				h.Run = r
+			}
+			return h, nil
+		}
+	}
+	return nil, nil
+}
+
+// builds reports whether a run shares events of a unit.
+func (f *Found) builds(run protocol.RunID, n int) bool {
+	for at, ok := f.ids[string(run)]; ok; at, ok = f.ids[f.of[at].base] {
+		if at == n {
+			return true
+		}
+		if f.of[at].base == "" {
+			return false
+		}
+	}
+	return false
+}
+
+// String is the kind as api.Hit has it.
+func (k kind) String() string {
+	return [...]string{"title", "input", "prompt", "answer", "error", "question", "", ""}[k&7]
+}

@@ -1,0 +1,434 @@
+package words
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"wf/api"
+	"wf/cas"
+	"wf/engine"
+	"wf/protocol"
+	"wf/service/query"
+	"wf/store"
+)
+
+// An Index is what is known of the runs of a store to find them by. It is safe for concurrent use.
+type Index struct {
+	store  store.Store
+	engine *engine.Engine
+	key    func() []byte // that seals it
+	folder folder
+
+	turn chan struct{} // holds one while this process reads journals, or changes the index
+
+	mu     sync.Mutex
+	at     *view
+	stamp  stamp
+	segs   []*segment // of the folder
+	memory []*segment // that could not be written
+	ignore bool       // what the folder has was found to be damaged
+	loose  map[protocol.RunID]noted
+	failed map[protocol.RunID]failure
+	purges *purge // that waits for its turn
+}
+
+// noted are facts of a run at a head that is not indexed.
+type noted struct {
+	head  protocol.Link
+	facts *query.Facts
+}
+
+// failure is why a run cannot be indexed at a head.
+type failure struct {
+	head protocol.Link
+	err  error
+}
+
+// New is the index of a store. Nothing is read before it is used; key seals what is written.
+func New(s store.Store, e *engine.Engine, key func() []byte) *Index {
+	return &Index{store: s, engine: e, key: key, folder: folder{filepath.Join(s.Beside(), Dir)}, turn: make(chan struct{}, 1),
+		loose: map[protocol.RunID]noted{}, failed: map[protocol.RunID]failure{}}
+}
+
+// current reports whether a unit is indexed up to a head.
+func current(u *unit, h cas.Head) bool {
+	return u != nil && u.seq == h.Seq && u.head == bytesOf(h.Link)
+}
+
+// bytesOf are the bytes of a CID.
+func bytesOf(l protocol.Link) string { return l.CID().KeyString() }
+
+// Facts are those of a run at its head; nil where they are not known.
+func (x *Index) Facts(h cas.Head) *query.Facts {
+	run := protocol.RunOf(h.Name)
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.at == nil {
+		x.refresh()
+	}
+	if u := x.at.units[string(run)]; current(u, h) {
+		return &u.facts
+	}
+	if n := x.loose[run]; n.head == h.Link {
+		return n.facts
+	}
+	return nil
+}
+
+// Note keeps facts of a run at a head.
+func (x *Index) Note(h cas.Head, f *query.Facts) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.loose[protocol.RunOf(h.Name)] = noted{h.Link, f}
+}
+
+// Refresh looks whether another process has changed the index.
+func (x *Index) Refresh() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.refresh()
+}
+
+// State says how far runs are indexed; errs are why some of them cannot be.
+func (x *Index) State(heads []cas.Head) (out api.Searched, errs []error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	v := x.refresh()
+	first := int64(0) // of the runs that are behind
+	for _, h := range heads {
+		run := protocol.RunOf(h.Name)
+		if u := v.units[string(run)]; current(u, h) || u != nil && u.seq > h.Seq { // CatchUp knows that it is newer than the list
+			out.Runs++
+			continue
+		}
+		out.Behind++
+		if f := x.failed[run]; f.head == h.Link {
+			errs = append(errs, f.err)
+		}
+		if first == 0 || h.TS < first {
+			first = h.TS
+		}
+	}
+	upTo := int64(0)
+	for _, h := range heads {
+		if first == 0 || h.TS < first {
+			upTo = max(upTo, h.TS)
+		}
+	}
+	if upTo > 0 {
+		out.UpTo = query.Stamp(upTo)
+	}
+	return out, errs
+}
+
+// take waits for the turn of the caller; give ends it.
+func (x *Index) take(ctx context.Context) error {
+	select {
+	case x.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (x *Index) give() { <-x.turn }
+
+// CatchUpOptions say how CatchUp goes on.
+type CatchUpOptions struct {
+	Within   time.Duration               // it ends after about so long, with the runs that it has read; 0 is when all are
+	Progress func(done, of int)          // told after each commit but the last, of the runs that were behind
+	Tell     func(protocol.RunID, error) // told of runs that cannot be read, once for each head
+}
+
+// commitBytes of texts are committed at once.
+const commitBytes = 8 << 20
+
+// CatchUp indexes what runs have said since they were indexed, the one that moved least lately first, and drops those that are gone. heads are
+// those of all runs. A run that cannot be read is passed over until it moves.
+func (x *Index) CatchUp(ctx context.Context, heads []cas.Head, o CatchUpOptions) error {
+	began := time.Now()
+	late := func() bool { return o.Within > 0 && time.Since(began) > o.Within }
+	turn := ctx
+	if o.Within > 0 {
+		var stop context.CancelFunc
+		turn, stop = context.WithTimeout(ctx, o.Within)
+		defer stop()
+	}
+	if err := x.take(turn); err != nil {
+		return context.Cause(ctx) // another goes on with it, and nothing is wrong
+	}
+	defer x.give()
+	there := make(map[string]cas.Head, len(heads))
+	for _, h := range heads {
+		there[string(protocol.RunOf(h.Name))] = h
+	}
+	for range rounds {
+		c := &catching{x: x, ctx: ctx, there: there, tell: o.Tell}
+		c.look()
+		if err := x.dropGone(ctx, c.v, there); err != nil {
+			return err
+		}
+		behind := x.behind(c.v, heads)
+		if len(behind) == 0 {
+			break
+		}
+		for i, h := range behind {
+			if late() {
+				return c.commit()
+			}
+			if err := c.run(protocol.RunOf(h.Name), h); err != nil {
+				return err
+			}
+			if c.b.texts >= commitBytes {
+				if err := c.commit(); err != nil {
+					return err
+				}
+				if o.Progress != nil {
+					o.Progress(i+1, len(behind))
+				}
+			}
+		}
+		if err := c.commit(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rounds are how often CatchUp looks for runs that are behind: again after damage, and where another process has written.
+const rounds = 3
+
+// behind are the heads that are not indexed, the oldest first.
+func (x *Index) behind(v *view, heads []cas.Head) (out []cas.Head) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, h := range heads {
+		run := protocol.RunOf(h.Name)
+		if f := x.failed[run]; !current(v.units[string(run)], h) && f.head != h.Link {
+			out = append(out, h)
+		}
+	}
+	protocol.Sort(out, func(a, b cas.Head) int { return cmp.Compare(a.TS, b.TS) })
+	return out
+}
+
+// dropGone drops what is indexed of runs that were deleted, by another process or on another machine.
+func (x *Index) dropGone(ctx context.Context, v *view, there map[string]cas.Head) error {
+	var gone []string
+	for id, u := range v.units {
+		if _, ok := there[id]; ok || u.run() == "" {
+			continue
+		}
+		h, err := x.store.Head(ctx, protocol.RunHead(u.run())) // it may be newer than the list
+		if err != nil {
+			return err
+		}
+		if !h.Link.Defined() {
+			gone = append(gone, id)
+		}
+	}
+	x.mu.Lock()
+	for run, n := range x.loose {
+		u := v.units[string(run)]
+		if _, ok := there[string(run)]; !ok || u != nil && u.head == bytesOf(n.head) {
+			delete(x.loose, run)
+		}
+	}
+	for run := range x.failed {
+		if _, ok := there[string(run)]; !ok {
+			delete(x.failed, run)
+		}
+	}
+	x.mu.Unlock()
+	if len(gone) == 0 {
+		return nil
+	}
+	if err := x.commit(ctx, nil, gone); !errors.Is(err, errKept) { // they are not found all the same
+		return err
+	}
+	return nil
+}
+
+// catching reads runs for one commit after another.
+type catching struct {
+	x     *Index
+	ctx   context.Context
+	v     *view
+	b     builder
+	there map[string]cas.Head
+	tell  func(protocol.RunID, error)
+}
+
+func (c *catching) commit() error {
+	b := c.b
+	c.b = builder{}
+	if len(b.units) == 0 {
+		return nil
+	}
+	err := c.x.commit(c.ctx, &b, nil)
+	c.look()
+	return err
+}
+
+// look takes the index as it is now.
+func (c *catching) look() {
+	c.x.mu.Lock()
+	defer c.x.mu.Unlock()
+	c.v = c.x.refresh()
+}
+
+// at is how far a unit is indexed, or will be by the next commit.
+func (c *catching) at(id string) *unit {
+	if u := c.b.unit(id); u != nil {
+		return u
+	}
+	return c.v.units[id]
+}
+
+// run reads a run. An error is one of the store, or of ctx: what is wrong with a run alone is noted.
+func (c *catching) run(run protocol.RunID, h cas.Head) error {
+	err := c.read(run, h)
+	switch {
+	case err == nil:
+		return nil
+	case c.ctx.Err() != nil:
+		return context.Cause(c.ctx)
+	case errors.Is(err, protocol.ErrBusy), errors.Is(err, protocol.ErrStore), errors.Is(err, protocol.ErrUnreachable):
+		return err
+	case errors.Is(err, protocol.ErrUnknownRun), errors.Is(err, protocol.ErrRunDeleted), errors.Is(err, protocol.ErrHeadMoved):
+		return nil // meanwhile
+	}
+	c.x.mu.Lock()
+	c.x.failed[run] = failure{h.Link, err}
+	c.x.mu.Unlock()
+	if c.tell != nil {
+		c.tell(run, err)
+	}
+	return nil
+}
+
+func (c *catching) read(run protocol.RunID, h cas.Head) error {
+	id := string(run)
+	st, err := c.x.engine.State(c.ctx, run)
+	if err != nil {
+		return err
+	}
+	u := unit{id: id, from: 0}
+	if old := c.at(id); old != nil {
+		if u = *old; u.seq >= st.Seq {
+			now, err := c.x.store.Head(c.ctx, protocol.RunHead(run)) // the list may be older than what is indexed
+			if err != nil || current(&u, now) || now.Seq > u.seq || !now.Link.Defined() {
+				return err
+			}
+			return c.again(run, now)
+		}
+		u.from = u.seq
+	} else if u.base, u.shared, err = c.base(run); err != nil {
+		return err
+	} else if u.base != "" {
+		u.from = u.shared
+	}
+	r := reading{read: func(l protocol.Link) ([]byte, error) { return c.x.store.Block(c.ctx, l) }}
+	if u.from >= st.Seq { // a fork without an event of its own
+		u.base, u.from, u.shared = "", 0, 0
+	}
+	u.seq = u.from
+	bytes := 0
+	for e, err := range c.x.store.After(c.ctx, run, u.from) {
+		if err != nil {
+			return err
+		}
+		if e.Seq == u.from+1 && u.head != "" && u.head != bytesOf(e.Prev) {
+			return c.again(run, h)
+		}
+		had := len(r.pieces)
+		if err := r.event(&e); err != nil {
+			return fmt.Errorf("run %s, event %d: %w", run, e.Seq, err)
+		}
+		for _, p := range r.pieces[had:] {
+			bytes += len(p.text)
+		}
+		u.seq, u.head = e.Seq, bytesOf(e.CID)
+		if e.Seq == st.Seq {
+			break
+		}
+		if bytes >= commitBytes { // of a long run a part is committed
+			if err := c.add(&u, &r); err != nil {
+				return err
+			}
+			if err := c.commit(); err != nil {
+				return err
+			}
+			bytes = 0
+		}
+	}
+	if u.seq < st.Seq {
+		return fmt.Errorf("run %s ends at event %d of %d: %w", run, u.seq, st.Seq, protocol.ErrHeadMoved)
+	}
+	u.facts = *query.FactsOf(st)
+	return c.add(&u, &r)
+}
+
+// add adds what was read of a run, with the definitions that it pins, and has the unit go on behind that.
+func (c *catching) add(u *unit, r *reading) error {
+	for _, l := range r.defs {
+		id := defPrefix + l.String()
+		u.defs = append(u.defs, id)
+		if c.at(id) != nil {
+			continue
+		}
+		texts, err := prompts(r.read, l)
+		if err != nil {
+			return fmt.Errorf("definition of run %s: %w", u.id, err)
+		}
+		c.b.begin(unit{id: id, seq: 1})
+		for _, p := range texts {
+			c.b.text(p.seq, p.kind, p.text)
+		}
+	}
+	c.b.begin(*u)
+	for _, p := range r.pieces {
+		c.b.text(p.seq, p.kind, p.text)
+	}
+	r.defs, r.pieces = nil, nil
+	u.from = u.seq
+	return nil
+}
+
+// base is the run whose beginning a run shares, which is indexed as far as it does; "" where the run is to be indexed by itself.
+func (c *catching) base(run protocol.RunID) (string, protocol.Seq, error) {
+	base, shared, err := c.x.store.Base(c.ctx, run)
+	if err != nil || base == "" {
+		return "", 0, err
+	}
+	h, there := c.there[string(base)]
+	if !there || h.Seq < shared || base == run {
+		return "", 0, nil
+	}
+	if u := c.at(string(base)); u == nil || u.seq < shared {
+		if err := c.run(base, h); err != nil {
+			return "", 0, err
+		}
+		if u = c.at(string(base)); u == nil || u.seq < shared {
+			return "", 0, nil
+		}
+	}
+	return string(base), shared, nil
+}
+
+// again drops what is indexed of a run whose head was put elsewhere; it is read anew.
+func (c *catching) again(run protocol.RunID, h cas.Head) error {
+	if err := c.commit(); err != nil {
+		return err
+	}
+	if err := c.x.commit(c.ctx, nil, []string{string(run)}); err != nil {
+		return err
+	}
+	c.look()
+	return c.read(run, h)
+}
