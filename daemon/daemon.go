@@ -159,6 +159,7 @@ func (d *Daemon) Start() {
 	d.Supervisor.work.Go(func() { d.census.run(d.Supervisor.ctx, d.Supervisor.looked) })
 	d.Supervisor.work.Go(func() { d.notify.Serve(d.Supervisor.ctx) })
 	d.Supervisor.work.Go(func() { d.retains(d.Supervisor.ctx) })
+	d.Supervisor.work.Go(d.indexes)
 	if d.traces != nil {
 		d.Supervisor.work.Go(func() { d.traces.run(d.Supervisor.ctx) })
 	}

@@ -244,7 +244,10 @@ func (l *Local) Delete(ctx context.Context, run protocol.RunID, d api.Delete) (*
 			out.Held = append(out.Held, api.Holder{What: "backup", Name: last.Dir, Bytes: last.Bytes})
 		}
 	}
-	return out, nil
+	if !d.DryRun {
+		err = l.purge(ctx, runs)
+	}
+	return out, err
 }
 
 // Suspend stops what a run does here.

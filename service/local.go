@@ -32,6 +32,8 @@ type Local struct {
 	// moving is held for reading from before a commit by which a run goes on until the keeper has
 	// the run. Suspend waits for that: else it would find a run that moves, and no drive to stop.
 	moving sync.RWMutex
+
+	index index // see indexed
 }
 
 // A Keeper drives the runs of a Local, in the background.
@@ -61,31 +63,6 @@ func (l *Local) Workflows(context.Context) ([]api.Workflow, error) {
 		}
 	}
 	return out, err
-}
-
-// List lists runs, with one more than asked for to see whether there are others.
-func (l *Local) List(ctx context.Context, q api.Query) (*api.Page, error) {
-	limit := q.Limit
-	if limit > 0 {
-		q.Limit++
-	}
-	rows, unread, err := query.Runs(ctx, l.Engine, q)
-	if err != nil {
-		return nil, err
-	}
-	p := &api.Page{Schema: "wf.runs/v1", Items: rows}
-	for _, err := range unread {
-		p.Unread = append(p.Unread, protocol.Flat(err))
-	}
-	if limit > 0 && len(rows) > limit {
-		p.Items = rows[:limit]
-		last := p.Items[limit-1]
-		p.Next = new(api.RowPlace(string(last.Updated), last.ID))
-	}
-	for i := range p.Items {
-		l.drives(p.Items[i].ID, p.Items[i].Status, &p.Items[i].Driving)
-	}
-	return p, nil
 }
 
 // Run reads a run with some of its steps.
