@@ -23,7 +23,7 @@ import (
 )
 
 // opened is a store in a directory, with what runs its workflows.
-func opened(t *testing.T, dir string) (*compose.Setup, store.Store) {
+func opened(t testing.TB, dir string) (*compose.Setup, store.Store) {
 	t.Helper()
 	t.Setenv("XDG_STATE_HOME", filepath.Join(t.TempDir(), "state"))
 	s, err := cas.Open(t.Context(), filepath.Join(dir, ".wf"), cas.Options{})
@@ -79,7 +79,7 @@ func unstarted(t *testing.T, dir string) *daemon.Daemon {
 }
 
 // answering serves a handler at a socket until the test ends.
-func answering(t *testing.T, h http.Handler) (address string) {
+func answering(t testing.TB, h http.Handler) (address string) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "wf") // a short path
 	if err != nil {
@@ -103,7 +103,7 @@ func answering(t *testing.T, h http.Handler) (address string) {
 }
 
 // behind is the service of a server.
-func behind(t *testing.T, address string) servicetest.Service {
+func behind(t testing.TB, address string) servicetest.Service {
 	t.Helper()
 	a, err := client.New(address, client.Options{})
 	if err != nil {

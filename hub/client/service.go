@@ -85,16 +85,12 @@ func (s Service) List(ctx context.Context, q api.Query) (*api.Page, error) {
 		if want > 0 {
 			q.Limit = min(want, api.MaxLimit)
 		}
-		v := given("status", string(q.Status), "workflow", q.Workflow, "tag", q.Tag, "q", q.Text, "before", q.Before, "limit", strconv.Itoa(q.Limit))
-		if q.All {
-			v.Set("all", "true")
-		}
-		p, err := get[api.Page](ctx, s.API, withQuery("/v1/runs", v))
+		p, err := get[api.Page](ctx, s.API, withQuery("/v1/runs", listing(q)))
 		if err != nil {
 			return nil, err
 		}
 		if all != nil {
-			p.Items, p.Unread = append(all.Items, p.Items...), append(all.Unread, p.Unread...)
+			p.Items, p.Unread, p.Searched, p.Counts = append(all.Items, p.Items...), append(all.Unread, p.Unread...), all.Searched, all.Counts
 		}
 		all = p
 		if all.Next == nil || want > 0 && len(all.Items) >= limit {
@@ -109,7 +105,31 @@ func (s Service) List(ctx context.Context, q api.Query) (*api.Page, error) {
 	}
 }
 
-// given are parameters of a query by name, without those that are empty.
+// listing are the parameters of a list of runs.
+func listing(q api.Query) url.Values {
+	moment := func(us int64) string {
+		if us == 0 {
+			return ""
+		}
+		return string(protocol.AppendTime(nil, us))
+	}
+	usd := func(n *float64) string {
+		if n == nil {
+			return ""
+		}
+		return strconv.FormatFloat(*n, 'f', -1, 64)
+	}
+	tokens := func(n *int64) string {
+		if n == nil {
+			return ""
+		}
+		return strconv.FormatInt(*n, 10)
+	}
+	return given("status", string(q.Status), "workflow", q.Workflow, "tag", q.Tag, "q", q.Text, "before", q.Before, "limit", strconv.Itoa(q.Limit), "all", yes(q.All),
+		"search", q.Search, "since", moment(q.Since), "until", moment(q.Until), "cost_min", usd(q.CostMin), "cost_max", usd(q.CostMax),
+		"tokens_min", tokens(q.TokensMin), "tokens_max", tokens(q.TokensMax), "person", q.Person, "counts", yes(q.Counts))
+}
+
 // yes is a parameter that is left out where it is false.
 func yes(b bool) string {
 	if !b {
@@ -118,6 +138,7 @@ func yes(b bool) string {
 	return "true"
 }
 
+// given are parameters of a query by name, without those that are empty.
 func given(namesAndTexts ...string) url.Values {
 	v := url.Values{}
 	for pair := range slices.Chunk(namesAndTexts, 2) {

@@ -19,8 +19,10 @@ import (
 
 // A page is what one worker answered for a list.
 type page struct {
-	link  *link
-	Items []json.RawMessage `json:"items"`
+	link     *link
+	Items    []json.RawMessage          `json:"items"`
+	Searched *api.Searched              `json:"searched"`
+	Counts   map[protocol.RunStatus]int `json:"counts"`
 }
 
 // gather asks all workers at once. Those that do not answer in time, or that have stalled
@@ -164,8 +166,40 @@ func (h *Hub) runs(w http.ResponseWriter, r *http.Request) error {
 	if more {
 		out["next"] = next.String()
 	}
+	if asks.Search != "" || asks.Person != "" {
+		out["searched"] = searched(pages)
+	}
+	if asks.Counts && asks.Before == "" {
+		out["counts"] = counts(pages)
+	}
 	reply.JSON(w, http.StatusOK, out)
 	return nil
+}
+
+// searched is how far the runs of all workers are searched.
+func searched(pages []page) (sum api.Searched) {
+	for _, p := range pages {
+		x := p.Searched
+		if x == nil || x.Runs+x.Behind == 0 {
+			continue
+		}
+		if first := sum.Runs+sum.Behind == 0; first || x.Behind > 0 && (sum.Behind == 0 || x.UpTo < sum.UpTo) || x.Behind == 0 && sum.Behind == 0 && x.UpTo > sum.UpTo {
+			sum.UpTo = x.UpTo // of those that are behind the earliest, else the newest
+		}
+		sum.Runs, sum.Behind = sum.Runs+x.Runs, sum.Behind+x.Behind
+	}
+	return sum
+}
+
+// counts are the runs of all workers by status.
+func counts(pages []page) map[protocol.RunStatus]int {
+	sum := map[protocol.RunStatus]int{}
+	for _, p := range pages {
+		for status, n := range p.Counts {
+			sum[status] += n
+		}
+	}
+	return sum
 }
 
 // places are how far the list of each worker was read: a place (api.RowPlace), or "" for the end.

@@ -6,9 +6,12 @@ import (
 	"fmt"
 	"hash/fnv"
 	"log/slog"
+	"math"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"wf/api"
 	"wf/hub/guard"
@@ -84,7 +87,7 @@ func (s *Server) workflows(c *call) (any, error) {
 var statuses = []protocol.RunStatus{protocol.Queued, protocol.Running, protocol.Waiting, protocol.Suspended, protocol.Done, protocol.Failed, protocol.Cancelled}
 
 // listed are the parameters of GET /v1/runs.
-const listed = "status workflow tag q limit before all"
+const listed = "status workflow tag q limit before all search since until cost_min cost_max tokens_min tokens_max person counts"
 
 // ParseQuery reads what GET /v1/runs is asked for; an error wraps protocol.ErrBadRequest. more are
 // parameters that the caller knows besides.
@@ -101,8 +104,55 @@ func ParseQuery(r *http.Request, more ...string) (api.Query, error) {
 	if q.Limit, err = p.number("limit", 1, api.MaxLimit, api.DefaultLimit); err != nil {
 		return q, err
 	}
-	q.All, err = p.yes("all")
-	return q, err
+	if q.All, err = p.yes("all"); err != nil {
+		return q, err
+	}
+	return q, p.filters(&q)
+}
+
+// searchMax is the length of a search, and of the name of a person, in bytes.
+const searchMax = 1000
+
+// filters reads what chooses runs by what was said in them, and by numbers.
+func (p parameters) filters(q *api.Query) (err error) {
+	q.Search, q.Person = p.text("search"), p.text("person")
+	for _, name := range []string{"search", "person"} {
+		if n := len(p.text(name)); n > searchMax {
+			return reply.Badf("%s has %d bytes: want at most %d", name, n, searchMax)
+		}
+	}
+	if q.Search != "" {
+		if _, err := api.ReadSearch(q.Search); err != nil {
+			return err
+		}
+	}
+	for name, at := range map[string]*int64{"since": &q.Since, "until": &q.Until} {
+		if text := p.text(name); text != "" {
+			if *at, err = protocol.TimeOrAgo(text, time.Now()); err != nil {
+				return reply.Badf("%s=%v", name, err)
+			}
+		}
+	}
+	for name, at := range map[string]**float64{"cost_min": &q.CostMin, "cost_max": &q.CostMax} {
+		if text := p.text(name); text != "" {
+			usd, err := strconv.ParseFloat(text, 64)
+			if err != nil || !(usd >= 0) || math.IsInf(usd, 0) {
+				return reply.Badf("%s=%.100q: want US dollars, as in 0.25", name, text)
+			}
+			*at = &usd
+		}
+	}
+	for name, at := range map[string]**int64{"tokens_min": &q.TokensMin, "tokens_max": &q.TokensMax} {
+		if text := p.text(name); text != "" {
+			n, err := strconv.ParseInt(text, 10, 64)
+			if err != nil || n < 0 {
+				return reply.Badf("%s=%.100q: want a number of tokens", name, text)
+			}
+			*at = &n
+		}
+	}
+	q.Counts, err = p.yes("counts")
+	return err
 }
 
 func (s *Server) runs(c *call) (any, error) {
@@ -120,10 +170,14 @@ func (s *Server) runs(c *call) (any, error) {
 		return nil, nil
 	}
 	page, err := s.Service.List(c.Context(), q)
-	if err == nil && slices.ContainsFunc(page.Items, func(x api.Row) bool { return !x.Settled() }) {
-		c.w.Header().Del("ETag")
+	if err != nil {
+		return nil, err
 	}
-	return page, err
+	behind := page.Searched != nil && page.Searched.Behind > 0
+	if behind || q.Since > 0 || q.Until > 0 || slices.ContainsFunc(page.Items, func(x api.Row) bool { return !x.Settled() }) {
+		c.w.Header().Del("ETag") // it changes though no run moves
+	}
+	return page, nil
 }
 
 func (s *Server) run(c *call) (any, error) {

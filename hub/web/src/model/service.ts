@@ -357,6 +357,14 @@ export interface Health {
   ok: true;
 }
 
+/** A place in a run where words of a search occur. */
+export interface Hit {
+  step: string; // Of a system prompt its role; empty for what is of the run.
+  kind: string; // Title, input, prompt, answer, error or question.
+  text: string; // An excerpt: one line of at most 200 characters.
+  run?: string; // Of a sub-workflow, whose step it is.
+}
+
 /** Holder has parts of a run that was deleted. */
 export interface Holder {
   what: string; // Fork, or backup.
@@ -875,6 +883,7 @@ export interface RunRow {
   waiting: Array<Waiting>;
   queue?: QueuePlace; // Of a queued run: what it waits behind.
   agent?: string; // That has the run.
+  hits?: Array<Hit>; // Of a search: at most 3 places where its words occur.
 }
 
 /** A task with the run that it is of: wf.task/v1. */
@@ -902,6 +911,8 @@ export interface Runs {
   schema: "wf.runs/v1";
   items: Array<RunRow>;
   next: string | null; // Before, for the next page; null at the end. What moves meanwhile is not listed twice.
+  searched?: Searched; // How far runs are searched; left out where no text and no person is looked for.
+  counts?: Record<string, number>; // The runs by status that fit all else that was asked; on a first page that was asked with counts.
   unread?: Array<Why>; // Why runs are not listed: they are damaged, or of a newer wf.
   missing?: Array<string>; // The workers of a hub whose runs are not listed: they did not answer in time, or are away.
 }
@@ -916,6 +927,13 @@ export interface Seam {
   shared: number; // Leading bytes that are the same.
   bytes: number; // Of the prompt.
   differs: string; // What differs: tools, system, history; "" where all of the earlier request is in it.
+}
+
+/** Searched says how far what was said in runs is searched. */
+export interface Searched {
+  runs: number; // That are searched whole.
+  behind: number; // Of which the newest texts, or all, are not searched yet.
+  up_to: Time; // Runs whose newest event is not after this are searched whole; empty where there are none.
 }
 
 /** Where notifications go. */

@@ -1,0 +1,151 @@
+package daemon_test
+
+import (
+	"encoding/json"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"wf/api"
+	"wf/daemon"
+	"wf/engine"
+	"wf/engine/lang"
+	"wf/hub/queue/embedded"
+	"wf/hub/relay"
+	"wf/protocol"
+	"wf/service/compose"
+	"wf/service/words"
+	"wf/store"
+)
+
+// A search at a hub finds the runs of all its workers, in pages, and says how far all of them are searched.
+func TestASearchAtAHubAsksAllWorkers(t *testing.T) {
+	disk, err := embedded.Open(filepath.Join(t.TempDir(), "hub.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	hub := &relay.Hub{Queue: disk.Queue, Registry: disk.Registry, Pointers: disk.Pointers, Name: "hub", MadeBy: engine.MadeBy, GracePeriod: time.Millisecond}
+	t.Cleanup(func() {
+		hub.Close()
+		if err := disk.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	address := answering(t, hub.Handler())
+	var workers []*daemon.Daemon
+	var runs []protocol.RunID
+	for _, topic := range []string{"zeppelins", "airships"} {
+		dir := t.TempDir()
+		yaml := "wf: 1\nname: talk\ninputs: {topic: {type: string}}\nroles:\n  say: {set: {said: \"${{ 'of ' + (inputs.topic ?? '') }}\"}}\n  gate: {ask: \"Enough?\"}\nedges:\n  - {from: START, to: say}\n  - {from: say, to: gate}\n  - {from: gate, to: END}\n"
+		if err := os.WriteFile(filepath.Join(dir, "talk.yaml"), []byte(yaml), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		d := serving(t, dir)
+		d.Name = topic
+		for range 2 {
+			run, _, err := d.Service.Start(t.Context(), api.Start{Workflow: "talk", Inputs: map[string]json.RawMessage{"topic": json.RawMessage(`"` + topic + `"`)}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := d.Follow(t.Context(), run, api.Following{Until: api.Parked}, func(api.Update) error { return nil }); err != nil {
+				t.Fatal(err)
+			}
+			runs = append(runs, run)
+		}
+		leave, err := d.Join(daemon.Remote{URL: address, Admin: true})
+		t.Cleanup(leave)
+		if err != nil {
+			t.Fatal(err)
+		}
+		workers = append(workers, d)
+	}
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for connected := 0; connected < len(workers); <-tick.C {
+		list, err := hub.Registry.List(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		connected = len(list)
+	}
+	there := behind(t, address)
+	for _, c := range []struct {
+		search string
+		limit  int
+		want   int
+	}{{"zeppelins", 0, 2}, {"airships", 0, 2}, {"enough", 0, 4}, {"enough", 1, 1}, {"zeppelins airships", 0, 0}} {
+		p, err := there.List(t.Context(), api.Query{Search: c.search, Limit: c.limit, Counts: true})
+		if err != nil || len(p.Missing) > 0 {
+			t.Fatalf("%v, %v", p, err)
+		}
+		all := map[string]int{"zeppelins": 2, "airships": 2, "enough": 4}[c.search]
+		if len(p.Items) != c.want || p.Counts[protocol.Waiting] != all || p.Searched == nil || p.Searched.Runs != len(runs) || p.Searched.Behind != 0 || p.Searched.UpTo == "" {
+			t.Errorf("%q, at most %d: %d runs, %v, %+v; want %d of %d", c.search, c.limit, len(p.Items), p.Counts, p.Searched, c.want, all)
+		}
+		for _, row := range p.Items {
+			if len(row.Hits) == 0 || row.Agent == "" {
+				t.Errorf("%q: a run of %q without a hit", c.search, row.Agent)
+			}
+		}
+	}
+}
+
+// A search in a database has its index on each machine, which drops what another one has deleted with its next look.
+func TestADatabaseIsSearchedByEachMachine(t *testing.T) {
+	_, dsn := postgres(t)
+	machine := func() *daemon.Foreground {
+		s, err := store.Open(t.Context(), dsn, store.Options{State: t.TempDir()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		u := &compose.Setup{}
+		t.Cleanup(func() {
+			u.Close()
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+		return daemon.NewForeground(u, s)
+	}
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	here, there := machine(), machine()
+	source := []byte("wf: 1\nname: talk\nroles: {say: {set: {said: \"of zeppelins\"}}}\n")
+	p, diags := lang.Load(source, lang.Options{})
+	if p == nil {
+		t.Fatal(diags)
+	}
+	run, _, err := here.Engine.Begin(t.Context(), engine.Launch{Program: p, Source: source, Inputs: []byte("{}"), Workspace: t.TempDir(), CreatedBy: "anna"})
+	if err == nil {
+		_, err = here.Engine.Drive(t.Context(), run, engine.DriveOptions{})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range []*daemon.Foreground{here, there} {
+		p, err := m.List(t.Context(), api.Query{Search: "zeppelins", Person: "Anna", Counts: true})
+		if err != nil || len(p.Items) != 1 || len(p.Items[0].Hits) != 1 || p.Searched.Behind != 0 || p.Counts[protocol.Done] != 1 {
+			t.Fatalf("%+v, %v", p, err)
+		}
+		if info, err := os.Stat(filepath.Join(m.Store.Beside(), words.Dir)); err != nil || info.Mode().Perm() != 0o700 {
+			t.Errorf("%v, %v", info, err)
+		}
+	}
+	if _, err := here.Delete(t.Context(), run, api.Delete{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := there.IndexAll(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range []*daemon.Foreground{here, there} {
+		if err := filepath.WalkDir(filepath.Join(m.Store.Beside(), words.Dir), func(path string, d fs.DirEntry, err error) error {
+			if err == nil && filepath.Ext(path) == ".seg" {
+				t.Errorf("%s is left", path)
+			}
+			return err
+		}); err != nil {
+			t.Error(err)
+		}
+	}
+}
