@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"wf/api"
 	"wf/cmd/internal/complete"
@@ -21,13 +23,21 @@ import (
 
 func newLs(a *app) *cobra.Command {
 	var q api.Query
+	var more finding
 	var deleted bool
 	cmd := &cobra.Command{
 		Use:     "ls",
 		Aliases: []string{"list"},
 		Short:   "List the runs, the one that moved last first",
+		Long: `List the runs, the one that moved last first.
+
+--search finds runs by what was said in them: titles, inputs, prompts, answers, errors, and questions with the answers of
+people. All words must occur in a run, in any case and order. A word of three letters or more also finds longer words that
+begin with it, and so does a shorter one with a * behind it. Below a run stands where the words occur.`,
 		Example: `  wf ls
   wf ls --status waiting
+  wf ls --search "connection refused" --since 7d
+  wf ls --person anna --cost-min 0.50
   wf ls --deleted
   wf ls -o json | jq -r '.items[].id'`,
 		Args: takes(0, 0),
@@ -35,6 +45,9 @@ func newLs(a *app) *cobra.Command {
 			ctx := cmd.Context()
 			if q.Status != "" && !slices.Contains(complete.Statuses, string(q.Status)) {
 				return usagef("--status %q: want %s", q.Status, strings.Join(complete.Statuses, ", "))
+			}
+			if err := more.read(cmd.Flags(), &q); err != nil {
+				return err
 			}
 			if deleted && (picks(q) || q.All) {
 				return usagef("of runs that were deleted nothing is kept to choose them by: leave the other filters out")
@@ -54,7 +67,7 @@ func newLs(a *app) *cobra.Command {
 				return err
 			case missing:
 				none := &api.Page{}
-				return errors.Join(a.ShowRuns(none.Items, picks(q)), a.tellStore(ctx, none))
+				return errors.Join(a.ShowRuns(none, picks(q)), a.tellStore(ctx, none))
 			}
 			return a.at(ctx, func(t *target) error { return a.ls(ctx, t, q) })
 		},
@@ -64,6 +77,7 @@ func newLs(a *app) *cobra.Command {
 	flags.StringVar((*string)(&q.Status), "status", "", "only these: "+strings.Join(complete.Statuses, ", "))
 	flags.StringVar(&q.Tag, "tag", "", "only runs with this tag")
 	flags.StringVar(&q.Workflow, "workflow", "", "only runs of this workflow")
+	more.flags(flags, &q)
 	flags.BoolVar(&q.All, "all", false, "the runs of sub-workflows too")
 	flags.BoolVar(&deleted, "deleted", false, "those that were deleted: by which user, when and why")
 	flags.StringVar(&a.worker, "worker", "", "with --deleted: id of the worker whose runs are meant, at a hub that has several")
@@ -71,17 +85,80 @@ func newLs(a *app) *cobra.Command {
 }
 
 // picks reports whether only some of the runs are wanted.
-func picks(q api.Query) bool { return q.Status != "" || q.Tag != "" || q.Workflow != "" }
+func picks(q api.Query) bool {
+	q.Limit, q.All = 0, false
+	return q != api.Query{}
+}
+
+// finding are the flags of wf ls that are read as a whole.
+type finding struct {
+	since, until         string
+	costMin, costMax     float64
+	tokensMin, tokensMax int64
+}
+
+func (f *finding) flags(flags *pflag.FlagSet, q *api.Query) {
+	flags.StringVar(&q.Search, "search", "", "only runs in which these words were said")
+	flags.StringVar(&f.since, "since", "", "only runs that moved last since then: 2h, 7d, or 2026-05-01T12:00:00Z")
+	flags.StringVar(&f.until, "until", "", "only runs that moved last until then, likewise")
+	flags.Float64Var(&f.costMin, "cost-min", 0, "only runs that cost at least so many USD")
+	flags.Float64Var(&f.costMax, "cost-max", 0, "only runs that cost at most so many USD")
+	flags.Int64Var(&f.tokensMin, "tokens-min", 0, "only runs of at least so many tokens, input and output")
+	flags.Int64Var(&f.tokensMax, "tokens-max", 0, "only runs of at most so many tokens")
+	flags.StringVar(&q.Person, "person", "", "only runs that this person began or answered in, or that were begun for it")
+}
+
+// read puts the flags that were given into a query.
+func (f *finding) read(flags *pflag.FlagSet, q *api.Query) (err error) {
+	now := time.Now()
+	for _, x := range []struct {
+		name, text string
+		at         *int64
+	}{{"since", f.since, &q.Since}, {"until", f.until, &q.Until}} {
+		if !flags.Changed(x.name) {
+			continue
+		}
+		if *x.at, err = protocol.TimeOrAgo(x.text, now); err != nil {
+			return usagef("--%s %v", x.name, err)
+		}
+	}
+	for name, at := range map[string]**float64{"cost-min": &q.CostMin, "cost-max": &q.CostMax} {
+		if n := map[string]*float64{"cost-min": &f.costMin, "cost-max": &f.costMax}[name]; flags.Changed(name) {
+			if *at = n; !(*n >= 0) {
+				return usagef("--%s %v: want US dollars, as in 0.25", name, *n)
+			}
+		}
+	}
+	for name, at := range map[string]**int64{"tokens-min": &q.TokensMin, "tokens-max": &q.TokensMax} {
+		if n := map[string]*int64{"tokens-min": &f.tokensMin, "tokens-max": &f.tokensMax}[name]; flags.Changed(name) {
+			if *at = n; *n < 0 {
+				return usagef("--%s %d: want a number of tokens", name, *n)
+			}
+		}
+	}
+	if flags.Changed("search") {
+		if _, err := api.ReadSearch(q.Search); err != nil {
+			return usagef("--%v", err)
+		}
+	}
+	return nil
+}
 
 // ls lists runs. Those that cannot be read hide no other, and are errors behind the list.
 func (a *app) ls(ctx context.Context, here *target, q api.Query) error {
+	if here.here != nil && (q.Search != "" || q.Person != "") {
+		tell := a.telling("%s: %d of %d runs", "what was said is indexed for searches")
+		if err := here.here.IndexAll(ctx, tell); err != nil {
+			return err
+		}
+	}
 	p, err := here.List(ctx, q)
 	if err != nil {
 		return err
 	}
 	var errs []error
 	if len(p.Unread) == 0 || len(p.Items) > 0 || a.AsJSON() {
-		errs = append(errs, a.ShowRuns(p.Items, picks(q)), here.about(ctx, p))
+		errs = append(errs, a.ShowRuns(p, picks(q)), here.about(ctx, p))
 	}
 	for _, err := range p.Unread {
 		errs = append(errs, err)

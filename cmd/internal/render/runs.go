@@ -9,16 +9,25 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"wf/api"
+	"wf/protocol"
 )
 
 // ShowRuns writes a list of runs, of which some were picked or all are shown.
-func (p *Printer) ShowRuns(rows []api.Row, picked bool) error {
+func (p *Printer) ShowRuns(page *api.Page, picked bool) error {
+	rows := page.Items
+	if s := page.Searched; s != nil && s.Behind > 0 {
+		p.Progress("%s", behindSearch(*s))
+	}
 	switch {
 	case p.AsJSON():
 		if rows == nil {
 			rows = []api.Row{}
 		}
-		return AnswerAll(p, map[string]any{"schema": "wf.runs/v1", "items": rows}, rows)
+		all := map[string]any{"schema": "wf.runs/v1", "items": rows}
+		if page.Searched != nil {
+			all["searched"] = page.Searched
+		}
+		return AnswerAll(p, all, rows)
 	case len(rows) == 0 && picked:
 		p.Progress("no run is like that; wf ls without flags lists all")
 		return nil
@@ -38,7 +47,36 @@ func (p *Printer) RunTable(rows []api.Row) error {
 			Age(r.Updated), Span(time.Duration(r.ActiveMS) * time.Millisecond), shortUsage(r.Usage), ShortCID(r.Head), rowNote(r),
 		})
 	}
-	return Table(p.Out, lines)
+	var table strings.Builder
+	if err := Table(&table, lines); err != nil {
+		return err
+	}
+	out := strings.SplitAfter(table.String(), "\n")
+	for i, r := range rows {
+		for _, h := range r.Hits {
+			out[i+1] += p.hit(h)
+		}
+	}
+	_, err := io.WriteString(p.Out, strings.Join(out, ""))
+	return err
+}
+
+// hit is the line below a run with a place where words of a search occur.
+func (p *Printer) hit(h api.Hit) string {
+	where := strings.TrimSpace(OneLine(h.Step, 60) + " " + OneLine(h.Kind, 20))
+	if h.Run != "" {
+		where = OneLine(string(h.Run), 20) + ":" + where
+	}
+	return "    " + p.Out.Dim(where+":") + " " + OneLine(h.Text, 200) + "\n"
+}
+
+// behindSearch says which runs are not searched whole.
+func behindSearch(s api.Searched) string {
+	left := fmt.Sprintf("still to be indexed: %d of %s", s.Behind, protocol.Plural(s.Runs+s.Behind, "run"))
+	if s.UpTo == "" {
+		return left
+	}
+	return "searched up to " + s.UpTo + "; " + left
 }
 
 // ShowDeletions lists runs that were deleted.
