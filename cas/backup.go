@@ -76,7 +76,7 @@ type BackupReport struct {
 var excluded = []string{
 	"tokens of wf serve and wf hub, and keys: make new ones",
 	"pinned heads and the key that seals stored states, which belong to the user of a machine",
-	"schedules that were served, sockets, locks and stored states, which are made anew",
+	"schedules that were served, sockets, locks, stored states and the index of searches, which are made anew",
 	"config.yaml and what was trusted",
 }
 
