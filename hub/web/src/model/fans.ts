@@ -7,6 +7,7 @@ export interface Fan {
   id: string; // of the visit: check#1 of check#1[7]
   role: string;
   steps: Step[];
+  partial: boolean; // it may have more items, which were not read
   counts: [status: string, n: number][]; // those that want to be looked at first
 }
 
@@ -26,14 +27,18 @@ export function fanOf(s: Step): string {
   return s.item === null ? "" : s.id.slice(0, s.id.lastIndexOf("["));
 }
 
-/** The fan-outs among steps, by visit. */
-export function fansOf(steps: Iterable<Step>, statusOf: (s: Step) => string): Map<string, Fan> {
+/** The fan-outs among steps, by visit. Where earlier steps were not read, the first of them may be one of many. */
+export function fansOf(steps: Iterable<Step>, statusOf: (s: Step) => string, earlier: boolean): Map<string, Fan> {
   const fans = new Map<string, Fan & {by: Map<string, number>}>();
+  let before = earlier; // only items that lie between others are known to be all
   for (const s of steps) {
     const id = fanOf(s);
-    if (id === "") continue;
+    if (id === "") {
+      before = false;
+      continue;
+    }
     let f = fans.get(id);
-    if (!f) fans.set(id, f = {id, role: s.role, steps: [], counts: [], by: new Map()});
+    if (!f) fans.set(id, f = {id, role: s.role, steps: [], partial: before, counts: [], by: new Map()});
     f.steps.push(s);
     const status = statusOf(s);
     f.by.set(status, (f.by.get(status) ?? 0) + 1);
@@ -67,4 +72,10 @@ export function linesOf(steps: Iterable<Step>, fans: ReadonlyMap<string, Fan>, o
     for (const x of fan.steps) if (show === "all" || x.id === chosen || (show !== "" && statusOf(x) === show)) out.push({step: x});
   }
   return out;
+}
+
+/** How many items there are, in words. */
+export function itemsOf(f: Fan): string {
+  const n = `${f.steps.length} item${f.steps.length === 1 ? "" : "s"}`;
+  return f.partial ? `${n} read` : n;
 }

@@ -75,6 +75,12 @@ export interface RunQuery {
   agent?: string;
   tag?: string;
   q?: string;
+  search?: string;
+  person?: string;
+  since?: string;
+  cost_min?: string;
+  tokens_min?: string;
+  counts?: boolean;
   limit?: number;
   before?: string;
 }

@@ -109,8 +109,8 @@ export class Run {
 
   /** The fan-outs among the steps that are looked at, by visit. */
   get fans(): ReadonlyMap<string, Fan> {
-    const key = [this.state, this.version.value, this.steps.value, this.idle.value];
-    if (this.fanned.key.length === 0 || key.some((k, i) => k !== this.fanned.key[i])) this.fanned = {key, fans: fansOf(this.state.steps.values(), (s) => this.statusOf(s))};
+    const key = [this.state, this.state.earlier, this.version.value, this.steps.value, this.idle.value];
+    if (this.fanned.key.length === 0 || key.some((k, i) => k !== this.fanned.key[i])) this.fanned = {key, fans: fansOf(this.state.steps.values(), (s) => this.statusOf(s), this.state.earlier > 0)};
     return this.fanned.fans;
   }
 

@@ -1,20 +1,24 @@
 // The list of runs, and who else there is.
 
-import {effect, signal} from "@preact/signals";
+import {batch, effect, signal} from "@preact/signals";
 import {api, ApiError} from "../net/api.ts";
 import {fault, hrefOf, info, locked, refine, route, tell} from "./app.ts";
 import {keepFresh} from "./lists.ts";
-import type {Agent, Job, RunRow, StartRequest, Workflow} from "../model/service.ts";
+import type {Agent, Job, RunRow, Runs, StartRequest, Workflow} from "../model/service.ts";
 
 export interface Filter {
   status: string;
-  q: string;
+  search: string; // words of what was said, or the id of a run
   tag: string;
   workflow: string;
+  person: string;
+  since: string; // how long ago at most, as in 7d
+  cost_min: string;
+  tokens_min: string;
   agent: string; // at a hub
 }
 
-const everything: Filter = {status: "", q: "", tag: "", workflow: "", agent: ""};
+export const everything: Filter = {status: "", search: "", tag: "", workflow: "", person: "", since: "", cost_min: "", tokens_min: "", agent: ""};
 
 /** The filter is part of the address: it survives a reload, and can be handed on. */
 export const filter = signal<Filter>(everything);
@@ -28,10 +32,15 @@ effect(() => {
 });
 export const runs = signal<RunRow[] | null>(null);
 export const more = signal(false); // whether there are older ones
+/** How many runs of each status fit the rest of the filter. */
+export const counts = signal<Record<string, number>>({});
+/** How far what was said is searched; null where nothing is looked for in it. */
+export const searched = signal<Runs["searched"] | null>(null);
 export const workflows = signal<Workflow[] | null>(null);
 export const agents = signal<Agent[] | null>(null);
 export const queue = signal<Job[] | null>(null);
 
+const isID = /^[0-9A-Z]{10}([0-9A-Z]{6})?$/; // of a run
 const page = 100;
 const most = 500; // that one request may ask for
 let wanted = page;
@@ -50,16 +59,23 @@ export async function refresh(): Promise<void> {
   asking = new AbortController();
   const signal = asking.signal;
   try {
-    const {status, q, tag, workflow, agent} = filter.peek();
+    const {search, ...rest} = filter.peek();
+    const asked = {...rest, ...(isID.test(search.trim()) ? {q: search.trim()} : {search})};
     const got: RunRow[] = [];
     let next: string | undefined = "";
+    let found: Runs | null = null;
     while (got.length < wanted && next !== undefined) {
-      const part = await api.runs({status, q, tag, workflow, agent, limit: Math.min(most, wanted - got.length), before: next}, signal);
+      const part = await api.runs({...asked, counts: next === "", limit: Math.min(most, wanted - got.length), before: next}, signal);
+      if (next === "") found = part;
       got.push(...(part.items ?? []));
       next = part.next || undefined;
     }
-    more.value = next !== undefined;
-    runs.value = got;
+    batch(() => {
+      more.value = next !== undefined;
+      runs.value = got;
+      counts.value = found?.counts ?? {};
+      searched.value = found?.searched ?? null;
+    });
   } catch (e) {
     if (!signal.aborted && !absent(e)) fault(e);
   } finally {

@@ -6,7 +6,7 @@ import {go, tell} from "../state/app.ts";
 import type {Run} from "../state/run.ts";
 import {plain} from "../model/text.ts";
 import {useLoad} from "./load.ts";
-import {Ago, Dialog, Status} from "./widgets.tsx";
+import {Ago, Button, Dialog, Status} from "./widgets.tsx";
 import {Line} from "./form.tsx";
 
 export function Deed({title, verb, danger, ready = true, onClose, deed, children}: {
@@ -35,7 +35,7 @@ export function Deed({title, verb, danger, ready = true, onClose, deed, children
   return (
     <Dialog
       title={title} onClose={onClose} onSubmit={() => void submit()}
-      actions={<><button type="button" class="btn" onClick={onClose}>Back</button><button class={danger ? "btn danger primary" : "btn primary"} disabled={busy || !ready}>{verb}</button></>}
+      actions={<><Button class="btn" onClick={onClose}>Back</Button><button class={danger ? "btn danger primary" : "btn primary"} disabled={busy || !ready}>{verb}</button></>}
     >
       {children}
       {refused ? <p class="worse" role="alert">{refused}</p> : null}
@@ -134,7 +134,7 @@ export function CompareDialog({run, workflow, onClose}: {run: string; workflow: 
       {got.error ? <p class="worse" role="alert">{got.error}</p> : null}
       {runs.length ? (
         <ul class="picks" aria-label="the newest runs of this workflow">
-          {runs.map((r) => <li><button type="button" class="btn quiet" aria-pressed={other === r.id} onClick={() => setOther(r.id)}><Status of={r.status} bare /><span class="mono">{r.id}</span> {plain(r.title || r.workflow)} <span class="dim"><Ago at={r.started} /></span></button></li>)}
+          {runs.map((r) => <li><Button class="btn quiet" aria-pressed={other === r.id} onClick={() => setOther(r.id)}><Status of={r.status} bare /><span class="mono">{r.id}</span> {plain(r.title || r.workflow)} <span class="dim"><Ago at={r.started} /></span></Button></li>)}
         </ul>
       ) : null}
     </Deed>

@@ -9,7 +9,7 @@ import {textOf, type Entry, type Text} from "../model/wire.ts";
 import {api} from "../net/api.ts";
 import {fault, hrefOf} from "../state/app.ts";
 import type {Run} from "../state/run.ts";
-import {Scroll, TextBox, Values} from "./widgets.tsx";
+import {Button, Scroll, TextBox, Values} from "./widgets.tsx";
 import {Markdown} from "./markdown.tsx";
 import {StepHead} from "./step.tsx";
 
@@ -65,8 +65,8 @@ export function Activity({run, step: s}: {run: Run; step: Step}) {
           stick.current = below.current <= b.clientHeight + 4;
         }}
       >
-        {missing > 0 && hidden === 0 ? <button type="button" class="btn" onClick={() => void run.load(missing)}>Show what it did before</button> : null}
-        {hidden ? <button type="button" class="btn" onClick={() => setBefore(before + pageSize)}>Show {Math.min(hidden, pageSize)} earlier of {hidden}</button> : null}
+        {missing > 0 && hidden === 0 ? <Button class="btn" onClick={() => void run.load(missing)}>Show what it did before</Button> : null}
+        {hidden ? <Button class="btn" onClick={() => setBefore(before + pageSize)}>Show {Math.min(hidden, pageSize)} earlier of {hidden}</Button> : null}
         {turns.slice(hidden).map((t) => <TurnOf key={t.e.seq} t={t} />)}
         {drafts.map((d, i) => (
           <div class="turn said" key={`draft${i}`} data-draft={d.kind}>
@@ -139,7 +139,7 @@ function TurnOf({t: {e, answer}}: {t: Turn}) {
     case "step_started":
       return note(`try ${String(d["attempt"])}`);
     case "waiting":
-      return <div class="turn">{when}<div class="box"><div class="cap"><b>waits</b><span>{textOf(d["kind"])}</span></div><Long text={d["question"] as Text} /></div></div>;
+      return <div class="turn">{when}<div class="box"><div class="cap"><b>waits</b><span>{textOf(d["kind"])}</span></div><Long text={d["question"] as Text} drawn={textOf(d["kind"]) !== "approval"} /></div></div>;
     case "answered":
       return (
         <div class="turn">
@@ -191,7 +191,7 @@ function Long({text, drawn}: {text: Text; drawn?: boolean}) {
   if (all !== null) return drawn ? <Markdown text={all} /> : <Scroll text={all} />;
   if (typeof text !== "object" || text === null) return null;
   const cid = text["/"];
-  return <p class="empty"><button type="button" class="btn" onClick={() => api.payload(cid).then(setGot, fault)}>Read the whole text</button></p>;
+  return <p class="empty"><Button class="btn" onClick={() => api.payload(cid).then(setGot, fault)}>Read the whole text</Button></p>;
 }
 
 function pretty(json: unknown): string {

@@ -4,7 +4,7 @@ import {useEffect, useRef, useState} from "preact/hooks";
 import {away, dismiss, fault, go, help, hrefOf, info, link, locked, login, nextTheme, notes, now, reached, replay, route, theme} from "../state/app.ts";
 import {Compare} from "./compare.tsx";
 import {Hub} from "./hub.tsx";
-import {Dialog} from "./widgets.tsx";
+import {Button, Dialog} from "./widgets.tsx";
 import {Line} from "./form.tsx";
 import {RunPage} from "./run.tsx";
 import {Runs} from "./runs.tsx";
@@ -63,10 +63,10 @@ function Top() {
       <div class="end">
         {info.value?.name ? <span class="name dim">{info.value.kind === "hub" ? "hub " : ""}{info.value.name}</span> : null}
         <Connection />
-        <button type="button" class="btn quiet icon" onClick={nextTheme} aria-label={`theme: ${theme.value}, change`} title={`Theme: ${theme.value} (t)`}>
+        <Button class="btn quiet icon" onClick={nextTheme} aria-label={`theme: ${theme.value}, change`} title={`Theme: ${theme.value} (t)`}>
           <ThemeIcon />
-        </button>
-        <button type="button" class="btn quiet icon" onClick={() => (help.value = true)} aria-label="keyboard help" title="Keys (?)">?</button>
+        </Button>
+        <Button class="btn quiet icon" onClick={() => (help.value = true)} aria-label="keyboard help" title="Keys (?)">?</Button>
       </div>
     </header>
   );
@@ -99,7 +99,7 @@ function Connection() {
       <span class="dot" aria-hidden="true" />
       <span role="status" aria-live="polite" data-link={open ? "open" : "lost"} data-store={stuck ? "away" : "there"}>{word}</span>
       {wait > 0 ? <span class="long" aria-hidden="true">in {wait} s</span> : null}
-      {l === "lost" ? <button type="button" class="btn quiet" onClick={() => replay.hurry()}>now</button> : null}
+      {l === "lost" ? <Button class="btn quiet" onClick={() => replay.hurry()}>now</Button> : null}
     </span>
   );
 }
@@ -132,7 +132,7 @@ function Notes() {
       {notes.value.map((n) => (
         <div key={n.id} class={n.fault ? "fault" : undefined} role={n.fault ? "alert" : undefined}>
           <span>{n.text}</span>
-          <button type="button" class="btn quiet icon" aria-label="dismiss" onClick={() => dismiss(n.id)}>×</button>
+          <Button class="btn quiet icon" aria-label="dismiss" onClick={() => dismiss(n.id)}>×</Button>
         </div>
       ))}
     </div>

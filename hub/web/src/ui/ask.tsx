@@ -7,7 +7,7 @@ import {day, plain, shown} from "../model/text.ts";
 import type {AnswerRequest, Choice, Waiting} from "../model/service.ts";
 import {api} from "../net/api.ts";
 import {fault, may, tell} from "../state/app.ts";
-import {Scroll, Status} from "./widgets.tsx";
+import {Button, Scroll, Status} from "./widgets.tsx";
 import {FormFields, Line} from "./form.tsx";
 import {Markdown} from "./markdown.tsx";
 import {Choices} from "./run.tsx";
@@ -55,7 +55,7 @@ export function Ask({run, question: q, told, choose}: {run: string; question: Qu
     <section class="panel ask-panel" aria-label={`${q.step} ${asks[q.kind] ?? "waits"}`} data-waiting={q.step}>
       <div class="who">
         <Status of="waiting" bare />
-        <button type="button" class="btn quiet tight" title="Show this step" onClick={() => choose(q.step)}><strong>{q.step}</strong></button>
+        <Button class="btn quiet tight" title="Show this step" onClick={() => choose(q.step)}><strong>{q.step}</strong></Button>
         <span>{asks[q.kind] ?? "waits"}</span>
         {q.due ? <span class="dim">until {day(q.due)}{told?.on_timeout ? `, then ${after[told.on_timeout] ?? told.on_timeout}` : ""}</span> : null}
         {q.assignees.length ? <span class="dim">asked of {plain(q.assignees.join(", "))}</span> : null}
@@ -64,18 +64,15 @@ export function Ask({run, question: q, told, choose}: {run: string; question: Qu
       {q.kind === "timer" || !may("answer") ? null : (
         <form noValidate onSubmit={(e) => {
           e.preventDefault();
-          void send();
+          if (choices.length === 0) void send();
         }}>
           <FormFields fields={fields} typed={typed} faults={faults} set={(k, v) => setTyped({...typed, [k]: v})} />
           {choices.length ? (
             <>
               <Choices of={choices} pick={(c) => void send(c)} disabled={busy || !whole} />
-              {q.kind === "approval" ? <Line label="Why, if you deny it" value={text} set={setText} lines={2} hint="the agent reads it" /> : (
-                <details>
-                  <summary>Add a remark</summary>
-                  <Line label="Remark" value={text} set={setText} lines={2} hint="goes with the choice" />
-                </details>
-              )}
+              {q.kind === "approval"
+                ? <Line label="Why, if you deny it" value={text} set={setText} lines={2} hint="the agent reads it" />
+                : <Line label="Remark" value={text} set={setText} hint="goes with the choice: what is to change, or why" />}
             </>
           ) : (
             <>

@@ -8,7 +8,7 @@ import {api} from "../net/api.ts";
 import {hrefOf, route} from "../state/app.ts";
 import {useLoad} from "./load.ts";
 import {summary} from "./said.ts";
-import {Ago, Empty, Status, TextBox, Values} from "./widgets.tsx";
+import {Ago, Button, Empty, Status, TextBox, Values} from "./widgets.tsx";
 
 const mostPages = 20; // of steps of a run that are read
 const rowsAtOnce = 200;
@@ -74,14 +74,14 @@ function Both({left, right}: {left: Run; right: Run}) {
       <div class="bar">
         <h2>Steps</h2>
         <div class="chips" role="group" aria-label="Which steps">
-          <button type="button" class="chip" aria-pressed={!every} onClick={() => setEvery(false)}>that differ <span class="n">{differ.length}</span></button>
-          <button type="button" class="chip" aria-pressed={every} onClick={() => setEvery(true)}>all <span class="n">{all.length}</span></button>
+          <Button class="chip" aria-pressed={!every} onClick={() => setEvery(false)}>that differ <span class="n">{differ.length}</span></Button>
+          <Button class="chip" aria-pressed={every} onClick={() => setEvery(true)}>all <span class="n">{all.length}</span></Button>
         </div>
         {left.earlier || right.earlier ? <span class="dim">Compared are the newest {plural(Math.max(left.steps.length, right.steps.length), "step")} of each.</span> : null}
       </div>
       <div class="panel">
         {rows.length === 0 ? <Empty title="No step differs">All of them have the same records.</Empty> : rows.slice(0, most).map((p) => <PairOf key={p.id} of={p} left={left.id} right={right.id} />)}
-        {rows.length > most ? <div class="foot"><button type="button" class="btn" onClick={() => setMost(most + rowsAtOnce)}>Show {Math.min(rowsAtOnce, rows.length - most)} more of {rows.length - most}</button></div> : null}
+        {rows.length > most ? <div class="foot"><Button class="btn" onClick={() => setMost(most + rowsAtOnce)}>Show {Math.min(rowsAtOnce, rows.length - most)} more of {rows.length - most}</Button></div> : null}
       </div>
     </>
   );
@@ -104,7 +104,7 @@ function PairOf({of: p, left, right}: {of: Pair; left: string; right: string}) {
   );
   return (
     <div class="pair" data-pair={p.id}>
-      <button type="button" class="fold" aria-expanded={open} onClick={() => setOpen(!open)}><span aria-hidden="true">{open ? "▾" : "▸"}</span><b>{p.id}</b>{p.same ? <span class="dim"> the same record</span> : null}</button>
+      <Button class="fold" aria-expanded={open} onClick={() => setOpen(!open)}><span aria-hidden="true">{open ? "▾" : "▸"}</span><b>{p.id}</b>{p.same ? <span class="dim"> the same record</span> : null}</Button>
       {p.same && !open ? null : <div class="halves">{half(p.left, left)}{half(p.right, right)}</div>}
     </div>
   );

@@ -4,7 +4,7 @@ import {useState} from "preact/hooks";
 import {dollars, plain, share, tokens} from "../model/text.ts";
 import {api} from "../net/api.ts";
 import type {Run} from "../state/run.ts";
-import {Empty} from "./widgets.tsx";
+import {Button, Empty} from "./widgets.tsx";
 import {useLoad} from "./load.ts";
 
 export function Cost({run}: {run: Run}) {
@@ -14,7 +14,7 @@ export function Cost({run}: {run: Run}) {
   return (
     <>
       <div class="chips" role="group" aria-label="Sum by">
-        {["role", "step", "task", "model", "kind"].map((b) => <button type="button" class="chip" aria-pressed={b === by} onClick={() => setBy(b)}>by {b}</button>)}
+        {["role", "step", "task", "model", "kind"].map((b) => <Button class="chip" aria-pressed={b === by} onClick={() => setBy(b)}>by {b}</Button>)}
       </div>
       {got.error ? <p class="worse" role="alert">{got.error}</p> : null}
       {!c ? (got.error ? null : <p class="dim">Reading…</p>) : c.total.calls === 0 ? <Empty title="No model was asked">The run has cost nothing so far.</Empty> : (

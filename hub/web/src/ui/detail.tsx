@@ -4,7 +4,7 @@ import {useEffect} from "preact/hooks";
 import {refine, route} from "../state/app.ts";
 import type {Run} from "../state/run.ts";
 import {Activity} from "./activity.tsx";
-import {Empty, Tabs, type Tab} from "./widgets.tsx";
+import {Button, Empty, Tabs, type Tab} from "./widgets.tsx";
 import {Cost} from "./cost.tsx";
 import {Events} from "./events.tsx";
 import {Job} from "./job.tsx";
@@ -50,7 +50,7 @@ function Pane({run, step, tab}: {run: Run; step: string; tab: string}) {
     case "verify": return <Verify run={run} />;
   }
   if (!s && state.earlier > 0) {
-    return <Empty title={`${step || "The step"} is not among the steps that were read`}><button type="button" class="btn" onClick={() => void run.showEarlier()}>Show earlier steps</button></Empty>;
+    return <Empty title={`${step || "The step"} is not among the steps that were read`}><Button class="btn" onClick={() => void run.showEarlier()}>Show earlier steps</Button></Empty>;
   }
   if (!s) return <Empty title={step ? `${step} has not begun here` : "Nothing has begun yet"}>{step ? "Move on in the timeline." : ""}</Empty>;
   switch (tab) {

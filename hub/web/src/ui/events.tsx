@@ -5,7 +5,7 @@ import {heldBy} from "../model/fold.ts";
 import {clock, headline, plain, plural, tokens} from "../model/text.ts";
 import {textOf, type Entry} from "../model/wire.ts";
 import type {Run} from "../state/run.ts";
-import {CID, copy, Scroll} from "./widgets.tsx";
+import {Button, CID, copy, Scroll} from "./widgets.tsx";
 
 const rowHeight = 28;
 const spare = 10;
@@ -90,12 +90,12 @@ export function Events({run}: {run: Run}) {
       <div class="evbar">
         <input class="field" type="search" aria-label="Search in events" placeholder="Search in events …" value={q} onInput={(e) => setQ(e.currentTarget.value)} />
         <span class="dim" role="status">{all ? plural(upTo, "event") : `${length} of ${plural(read, "event")}${read < upTo ? ` that were read; there are ${upTo}` : ""}`}</span>
-        {before > 0 ? <button type="button" class="btn quiet" onClick={() => void run.load(before)}>Read earlier ones</button> : null}
-        {types.size ? <button type="button" class="btn quiet" onClick={() => setTypes(new Set())}>all types</button> : null}
+        {before > 0 ? <Button class="btn quiet" onClick={() => void run.load(before)}>Read earlier ones</Button> : null}
+        {types.size ? <Button class="btn quiet" onClick={() => setTypes(new Set())}>all types</Button> : null}
       </div>
       <div class="chips" role="group" aria-label="Types of events">
         {[...counts].map(([t, n]) => (
-          <button type="button" key={t} class="chip" aria-pressed={types.has(t)} onClick={() => toggle(t)}>{t} <span class="n">{n}</span></button>
+          <Button key={t} class="chip" aria-pressed={types.has(t)} onClick={() => toggle(t)}>{t} <span class="n">{n}</span></Button>
         ))}
       </div>
       <div
@@ -130,8 +130,8 @@ export function Events({run}: {run: Run}) {
           <div class="cap">
             <b>event {entry.seq}</b><span>{entry.type}</span><CID of={entry.cid} label="event" />
             <span class="end">
-              <button type="button" class="btn quiet" onClick={() => run.look(entry.seq)}>Replay to here</button>
-              <button type="button" class="btn quiet" onClick={() => void copy(JSON.stringify(entry.data))}>Copy</button>
+              <Button class="btn quiet" onClick={() => run.look(entry.seq)}>Replay to here</Button>
+              <Button class="btn quiet" onClick={() => void copy(JSON.stringify(entry.data))}>Copy</Button>
             </span>
           </div>
           <Scroll text={JSON.stringify({prev: entry.prev, ts: new Date(entry.at).toISOString(), step: entry.step || null, data: entry.data}, null, 2)} label="the event" />

@@ -9,6 +9,7 @@ import {api} from "../net/api.ts";
 import {fault} from "../state/app.ts";
 import type {Run} from "../state/run.ts";
 import {useLoad} from "./load.ts";
+import {Button} from "./widgets.tsx";
 
 // why a file was left out, in words.
 const reasons: Record<string, string> = {
@@ -74,7 +75,7 @@ function Files({of: o, keys}: {of: Source; keys: readonly unknown[]}) {
                   <td>{f.mode === "omitted" ? <span class="worse">{o.left}: {reasons[f.why ?? ""] ?? plain(f.why ?? "")}</span> : f.mode === "exec" ? "program" : f.mode}</td>
                   {differ ? <td>{plain((f.by ?? []).join(", "))}</td> : null}
                   <td>{f.mode === "file" || f.mode === "exec" ? (
-                    <button type="button" class="btn quiet tight" aria-disabled={busy} aria-label={`download ${plain(f.path)}`} onClick={() => busy || void act(async () => save(await o.load(f), f.path))}>download</button>
+                    <Button class="btn quiet tight" aria-disabled={busy} aria-label={`download ${plain(f.path)}`} onClick={() => busy || void act(async () => save(await o.load(f), f.path))}>download</Button>
                   ) : null}</td>
                 </tr>
               ))}
@@ -82,7 +83,7 @@ function Files({of: o, keys}: {of: Source; keys: readonly unknown[]}) {
           </table>
         </div>
       ) : null}
-      {next ? <button type="button" class="btn" aria-disabled={busy} onClick={() => busy || void act(readOn)}>Show more files</button> : null}
+      {next ? <Button class="btn" aria-disabled={busy} onClick={() => busy || void act(readOn)}>Show more files</Button> : null}
     </section>
   );
 }
@@ -103,7 +104,7 @@ export function Changed({run, step: s}: {run: Run; step: Step}) {
   const [open, turn] = useState(false);
   return (
     <section>
-      <button type="button" class="btn" aria-expanded={open} onClick={() => turn(!open)}>Changed files</button>
+      <Button class="btn" aria-expanded={open} onClick={() => turn(!open)}>Changed files</Button>
       {open ? <ChangedList run={run} step={s} /> : null}
     </section>
   );

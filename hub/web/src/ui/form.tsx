@@ -1,6 +1,6 @@
 // Fields of a JSON Schema as inputs.
 
-import {useId} from "preact/hooks";
+import {useEffect, useId} from "preact/hooks";
 import type {Field} from "../model/schema.ts";
 
 export function FormFields({fields, typed, faults, set}: {
@@ -9,6 +9,10 @@ export function FormFields({fields, typed, faults, set}: {
   faults: Record<string, string>;
   set: (name: string, value: string) => void;
 }) {
+  // What is wrong is where the focus goes.
+  useEffect(() => {
+    if (Object.keys(faults).length) document.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus();
+  }, [faults]);
   return <>{fields.map((f) => <FormField key={f.name} field={f} value={typed[f.name] ?? f.initial} fault={faults[f.name] ?? ""} set={(v) => set(f.name, v)} />)}</>;
 }
 

@@ -7,6 +7,7 @@ import {isClosed} from "../state/layout.ts";
 import type {Run} from "../state/run.ts";
 import {Panel} from "./panel.tsx";
 import {Canvas} from "./canvas.ts";
+import {Button} from "./widgets.tsx";
 
 const ns = "http://www.w3.org/2000/svg";
 const elements = new Set(["svg", "g", "path", "rect", "circle", "text", "title", "desc"]);
@@ -68,11 +69,11 @@ export function Graph({run, chosen, choose}: {run: Run; chosen: string; choose: 
   return (
     <Panel id="graph" name="Graph" beside={closed ? null : (
       <div class="ctl" role="group" aria-label="View of the graph">
-        <button type="button" class="btn quiet icon" aria-label="smaller" title="Smaller (-)" onClick={act((c) => c.by(1 / 1.25))}>−</button>
+        <Button class="btn quiet icon" aria-label="smaller" title="Smaller (-)" onClick={act((c) => c.by(1 / 1.25))}>−</Button>
         <span class="dim zoom" aria-live="polite">{zoom}</span>
-        <button type="button" class="btn quiet icon" aria-label="larger" title="Larger (+)" onClick={act((c) => c.by(1.25))}>+</button>
-        <button type="button" class="btn quiet tight" title="All of it (0)" onClick={act((c) => c.fit())}>Fit</button>
-        <button type="button" class="btn quiet tight" onClick={act((c) => c.whole())}>Full screen</button>
+        <Button class="btn quiet icon" aria-label="larger" title="Larger (+)" onClick={act((c) => c.by(1.25))}>+</Button>
+        <Button class="btn quiet tight" title="All of it (0)" onClick={act((c) => c.fit())}>Fit</Button>
+        <Button class="btn quiet tight" onClick={act((c) => c.whole())}>Full screen</Button>
       </div>
     )}>
       <div class="stage">

@@ -6,7 +6,7 @@ import {api} from "../net/api.ts";
 import {hrefOf, info, may, tell} from "../state/app.ts";
 import {agents, followHub, queue} from "../state/runs.ts";
 import {Deed} from "./actions.tsx";
-import {Ago, Empty, Status} from "./widgets.tsx";
+import {Ago, Button, Empty, Status} from "./widgets.tsx";
 
 export function Hub({page}: {page: "agents" | "queue"}) {
   useEffect(() => {
@@ -65,10 +65,10 @@ function Agents() {
                   <td class="num" data-label="Drives">{a.connected ? a.capacity ? `${a.busy} of ${a.capacity}` : "any" : "–"}</td>
                   <td data-label="Version">{a.version}</td>
                   {may("admin") ? <td>
-                    <button type="button" class="btn" onClick={() => ask(a.draining
+                    <Button class="btn" onClick={() => ask(a.draining
                       ? {title: "Give it jobs again?", verb: "Undrain", text: "The worker gets jobs of the queue again.", deed: () => api.worker(a.id, "undrain")}
-                      : {title: "Drain this worker?", verb: "Drain", text: "It gets no more jobs. The runs that it has go on.", deed: () => api.worker(a.id, "drain")})}>{a.draining ? "Undrain" : "Drain"}</button>
-                    {a.connected ? null : <button type="button" class="btn" onClick={() => ask({title: "Forget this worker?", verb: "Forget", danger: true, text: "Jobs that it alone could open are given up.", deed: () => api.worker(a.id, "forget")})}>Forget</button>}
+                      : {title: "Drain this worker?", verb: "Drain", text: "It gets no more jobs. The runs that it has go on.", deed: () => api.worker(a.id, "drain")})}>{a.draining ? "Undrain" : "Drain"}</Button>
+                    {a.connected ? null : <Button class="btn" onClick={() => ask({title: "Forget this worker?", verb: "Forget", danger: true, text: "Jobs that it alone could open are given up.", deed: () => api.worker(a.id, "forget")})}>Forget</Button>}
                   </td> : null}
                 </tr>
               ))}
@@ -110,9 +110,9 @@ function Queue() {
                   <td class="num" data-label="Priority">{j.priority}</td>
                   <td data-label="Agent">{j.agent || "–"}</td>
                   {may("run") ? <td>
-                    {j.state === "queued" ? <button type="button" class="btn" onClick={() => ask({title: "Cancel this job?", verb: "Cancel the job", danger: true, text: "No worker has begun it, and none will.", deed: () => api.job(j.id, "cancel")})}>Cancel</button> : null}
-                    {j.state === "dead" ? <button type="button" class="btn" onClick={() => ask({title: "Try it again?", verb: "Retry", text: "It waits at its place again, with all its attempts.", deed: () => api.job(j.id, "retry")})}>Retry</button> : null}
-                    {j.state === "dead" && may("admin") ? <button type="button" class="btn" onClick={() => ask({title: "Forget this job?", verb: "Purge", danger: true, text: "The hub forgets it with all that it keeps of it.", deed: () => api.job(j.id, "purge")})}>Purge</button> : null}
+                    {j.state === "queued" ? <Button class="btn" onClick={() => ask({title: "Cancel this job?", verb: "Cancel the job", danger: true, text: "No worker has begun it, and none will.", deed: () => api.job(j.id, "cancel")})}>Cancel</Button> : null}
+                    {j.state === "dead" ? <Button class="btn" onClick={() => ask({title: "Try it again?", verb: "Retry", text: "It waits at its place again, with all its attempts.", deed: () => api.job(j.id, "retry")})}>Retry</Button> : null}
+                    {j.state === "dead" && may("admin") ? <Button class="btn" onClick={() => ask({title: "Forget this job?", verb: "Purge", danger: true, text: "The hub forgets it with all that it keeps of it.", deed: () => api.job(j.id, "purge")})}>Purge</Button> : null}
                   </td> : null}
                 </tr>
               ))}

@@ -1,12 +1,12 @@
 // What a person asks first of a run: what came of it, what it does now, and what it was given.
 
 import type {ComponentChildren} from "preact";
-import {fanOf} from "../model/fans.ts";
+import {fanOf, itemsOf} from "../model/fans.ts";
 import {took, type Step} from "../model/fold.ts";
-import {day, headline, plain, plural, span} from "../model/text.ts";
+import {day, headline, plain, span} from "../model/text.ts";
 import type {Run} from "../state/run.ts";
 import {fieldsLine, said} from "./said.ts";
-import {Status, statusWord, Values} from "./widgets.tsx";
+import {Button, Status, statusWord, Values} from "./widgets.tsx";
 
 const most = 4; // steps that are named
 
@@ -54,7 +54,7 @@ function Came({run, choose}: {run: Run; choose: (step: string) => void}): Compon
     const fans = [...new Set(bad.map(fanOf))].flatMap((id) => run.fans.get(id) ?? []);
     return (
       <div class="came">
-        {fans.map((f) => <p class="folded"><b>{f.id}</b> {plural(f.steps.length, "item")}: {f.counts.map(([status, n], i) => <>{i ? ", " : ""}<span class={`s-${status}`}>{n} {statusWord(status)}</span></>)}</p>)}
+        {fans.map((f) => <p class="folded"><b>{f.id}</b> {itemsOf(f)}: {f.counts.map(([status, n], i) => <>{i ? ", " : ""}<span class={`s-${status}`}>{n} {statusWord(status)}</span></>)}</p>)}
         {bad.slice(0, bad.length > most + 2 ? most : most + 2).map((s) => <Named key={s.id} run={run} step={s} choose={choose} line={headline(said(run, s), 200)} />)}
         {bad.length > most + 2 ? <p class="dim">and {bad.length - most} more, in the list of steps</p> : null}
       </div>
@@ -76,7 +76,7 @@ function Named({run, step: s, choose, line}: {run: Run; step: Step; choose: (ste
   return (
     <p class="named">
       <Status of={run.statusOf(s)} bare />
-      <button type="button" class="btn quiet tight" data-named={s.id} onClick={() => choose(s.id)}>{s.id}</button>
+      <Button class="btn quiet tight" data-named={s.id} onClick={() => choose(s.id)}>{s.id}</Button>
       <span class="dim">{span(took(s, run.end.value))}</span>
       <span class="line">{line}</span>
     </p>

@@ -6,7 +6,7 @@ import {plain, shown} from "../model/text.ts";
 import {api} from "../net/api.ts";
 import type {Run} from "../state/run.ts";
 import {Artifacts, Changed} from "./files.tsx";
-import {CID, copy, Empty, Fields, TextBox, Values} from "./widgets.tsx";
+import {Button, CID, copy, Empty, Fields, TextBox, Values} from "./widgets.tsx";
 import {useLoad} from "./load.ts";
 import {StepHead} from "./step.tsx";
 
@@ -25,7 +25,7 @@ export function Output({run, step: s}: {run: Run; step: Step}) {
       {ended ? null : <p class="dim">It has not ended{run.cursor.value === null ? "" : " here"}; this is what it said last.</p>}
       {some ? <section><h2>Fields</h2><Values of={output} /></section> : null}
       {text ? (
-        <TextBox caption={<><b>text</b><button type="button" class="btn quiet tight end" onClick={() => void copy(text)}>copy</button></>} text={text} />
+        <TextBox caption={<><b>text</b><Button class="btn quiet tight end" onClick={() => void copy(text)}>copy</Button></>} text={text} />
       ) : ended && !some && !view?.artifacts ? <Empty title="It put nothing out" /> : null}
       {ended && view?.artifacts ? <Artifacts run={run} step={s} of={view.artifacts} /> : null}
       {ended && writes.has(view?.action ?? "") ? <Changed run={run} step={s} /> : null}

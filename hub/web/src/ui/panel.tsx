@@ -2,6 +2,7 @@
 
 import type {ComponentChildren} from "preact";
 import {isClosed, toggle} from "../state/layout.ts";
+import {Button} from "./widgets.tsx";
 
 /** A part of the page with a head; a click on its name folds it away, and back. */
 export function Panel({id, name, class: more = "", beside, children}: {id: string; name: string; class?: string; beside?: ComponentChildren; children: ComponentChildren}) {
@@ -9,7 +10,7 @@ export function Panel({id, name, class: more = "", beside, children}: {id: strin
   return (
     <section class={`panel ${id}${more}${closed ? " closed" : ""}`} aria-label={name}>
       <header>
-        <h2><button type="button" class="fold" aria-expanded={!closed} onClick={() => toggle(id)}><span aria-hidden="true">{closed ? "▸" : "▾"}</span>{name}</button></h2>
+        <h2><Button class="fold" aria-expanded={!closed} onClick={() => toggle(id)}><span aria-hidden="true">{closed ? "▸" : "▾"}</span>{name}</Button></h2>
         {beside}
       </header>
       {closed ? null : children}

@@ -10,7 +10,7 @@ import {arrange, layout, usual} from "../state/layout.ts";
 import {Run} from "../state/run.ts";
 import {back} from "../state/runs.ts";
 import {Ask} from "./ask.tsx";
-import {Ago, copy, Empty, Status, statusWord} from "./widgets.tsx";
+import {Ago, Button, copy, Empty, Status, statusWord} from "./widgets.tsx";
 import {CancelDialog, CompareDialog, ForkDialog, MessageDialog, ResumeDialog} from "./actions.tsx";
 import {Detail, tabs} from "./detail.tsx";
 import {Graph} from "./graph.tsx";
@@ -140,7 +140,7 @@ function Head({run, title, act}: {run: Run; title: string; act: (d: Deed) => voi
         <div class="crumbs">
           <a href={back.value}>Runs</a><span aria-hidden="true">/</span>
           {view ? <><a href={hrefOf("runs", "", {workflow: view.workflow})} title="all runs of this workflow">{plain(view.workflow)}</a><span aria-hidden="true">/</span></> : null}
-          <button type="button" class="mono btn quiet tight" onClick={() => void copy(run.id)} aria-label={`copy the id ${run.id}`} title="Copy the id">{run.id}</button>
+          <Button class="mono btn quiet tight" onClick={() => void copy(run.id)} aria-label={`copy the id ${run.id}`} title="Copy the id">{run.id}</Button>
           {view?.info.fork_of ? <span>fork of <a href={hrefOf("run", view.info.fork_of.run)}>{view.info.fork_of.run}</a> after event {view.info.fork_of.seq}</span> : null}
           {view?.forks?.length ? <Forks of={view.forks.map((f) => f.run)} /> : null}
           {view?.info.parent ? <a href={hrefOf("run", view.info.parent.run, {step: view.info.parent.step})}>part of {view.info.parent.run}</a> : null}
@@ -161,12 +161,12 @@ function Head({run, title, act}: {run: Run; title: string; act: (d: Deed) => voi
       </div>
       {may("run") ? (
         <div class="acts" role="group" aria-label="What to do with the run">
-          {status === "suspended" || run.idle.value ? <button type="button" class="btn primary" onClick={() => act("resume")}>Resume…</button> : null}
-          {status === "running" || status === "queued" ? <button type="button" class="btn" title="Stop what runs; the run can be resumed" onClick={() => api.suspend(run.id).then(() => tell("suspended"), fault)}>Suspend</button> : null}
-          {head.final ? null : <button type="button" class="btn" onClick={() => act("message")}>Message…</button>}
-          <button type="button" class="btn" onClick={() => act("fork")} disabled={head.count === 0}>Fork…</button>
+          {status === "suspended" || run.idle.value ? <Button class="btn primary" onClick={() => act("resume")}>Resume…</Button> : null}
+          {status === "running" || status === "queued" ? <Button class="btn" title="Stop what runs; the run can be resumed" onClick={() => api.suspend(run.id).then(() => tell("suspended"), fault)}>Suspend</Button> : null}
+          {head.final ? null : <Button class="btn" onClick={() => act("message")}>Message…</Button>}
+          <Button class="btn" onClick={() => act("fork")} disabled={head.count === 0}>Fork…</Button>
           <Beside run={run} act={act} />
-          {head.final ? null : <button type="button" class="btn danger" onClick={() => act("cancel")}>Cancel…</button>}
+          {head.final ? null : <Button class="btn danger" onClick={() => act("cancel")}>Cancel…</Button>}
         </div>
       ) : null}
     </div>
@@ -185,7 +185,7 @@ function Beside({run, act}: {run: Run; act: (d: Deed) => void}) {
   const other = view?.info.fork_of?.run ?? view?.forks?.at(-1)?.run;
   return other
     ? <a class="btn" href={hrefOf("compare", "", view!.info.fork_of ? {a: other, b: run.id} : {a: run.id, b: other})}>Compare</a>
-    : <button type="button" class="btn" onClick={() => act("compare")}>Compare…</button>;
+    : <Button class="btn" onClick={() => act("compare")}>Compare…</Button>;
 }
 
 /** Choices as buttons, the primary one first. */
@@ -194,7 +194,7 @@ export function Choices({of, pick, disabled}: {of: readonly Choice[]; pick: (c: 
   return (
     <div class="choices">
       {sorted.map((c) => (
-        <button type="button" class={c.primary ? "btn primary" : "btn"} data-choice={c.value} aria-disabled={disabled} onClick={() => disabled || pick(c)}>{plain(c.label || c.value)}</button>
+        <Button class={c.primary ? "btn primary" : "btn"} data-choice={c.value} aria-disabled={disabled} onClick={() => disabled || pick(c)}>{plain(c.label || c.value)}</Button>
       ))}
     </div>
   );

@@ -26,5 +26,5 @@ export function summary(output: unknown, text: string): string {
 
 /** Fields in a line: "tone: warm · words: 120". */
 export function fieldsLine(o: Record<string, unknown>): string {
-  return Object.entries(o).map(([k, v]) => `${plain(k)}: ${typeof v === "object" && v !== null ? JSON.stringify(v) : value(v)}`).join(" · ");
+  return Object.entries(o).filter(([, v]) => v !== "" && v !== null).map(([k, v]) => `${plain(k)}: ${typeof v === "object" && v !== null ? JSON.stringify(v) : value(v)}`).join(" · ");
 }

@@ -6,7 +6,7 @@ import {plain} from "../model/text.ts";
 import {ApiError} from "../net/api.ts";
 import {fault, go, info} from "../state/app.ts";
 import {readWorkflows, startRun, workflows} from "../state/runs.ts";
-import {Dialog} from "./widgets.tsx";
+import {Button, Dialog} from "./widgets.tsx";
 import {FormFields, Line} from "./form.tsx";
 import type {StartRequest} from "../model/service.ts";
 
@@ -59,7 +59,7 @@ export function Start({workflow = "", onClose}: {workflow?: string; onClose: () 
   return (
     <Dialog
       title="Start a run" onClose={onClose} onSubmit={() => void submit()}
-      actions={<><button type="button" class="btn" onClick={onClose}>Cancel</button><button class="btn primary" disabled={!chosen || !!chosen.problem || busy}>{busy ? "Starting…" : "Start"}</button></>}
+      actions={<><Button class="btn" onClick={onClose}>Cancel</Button><button class="btn primary" disabled={!chosen || !!chosen.problem || busy}>{busy ? "Starting…" : "Start"}</button></>}
     >
       {all === null ? <p>Reading the workflows…</p> : all.length === 0 ? (
         info.value?.kind === "hub"

@@ -1,18 +1,19 @@
 // The visits of a run, in the order of their start.
 
 import {useEffect, useLayoutEffect, useRef, useState} from "preact/hooks";
-import {openedAtFirst, type Fan} from "../model/fans.ts";
+import {itemsOf, openedAtFirst, type Fan} from "../model/fans.ts";
 import {took, type Step} from "../model/fold.ts";
-import {headline, plural, span} from "../model/text.ts";
+import {headline, span} from "../model/text.ts";
 import type {Run} from "../state/run.ts";
 import {Panel} from "./panel.tsx";
 import {said} from "./said.ts";
-import {Status, statusWord, StepName} from "./widgets.tsx";
+import {Button, Status, statusWord, StepName} from "./widgets.tsx";
 
 // Longer lists are drawn as far as they are in sight.
 const crowd = 200;
 const rowHeight = 48;
 const spare = 12;
+const mostPages = 4;
 
 export function Steps({run, chosen, choose}: {run: Run; chosen: string; choose: (id: string) => void}) {
   const state = run.state;
@@ -23,6 +24,12 @@ export function Steps({run, chosen, choose}: {run: Run; chosen: string; choose: 
   const at = list.findIndex((l) => l.step?.id === chosen);
   const keyOf = (l: (typeof list)[number] | undefined) => l?.step?.id ?? l?.fan?.id;
   // Steps that come in front leave what is in sight in its place.
+  // Items of which the first were not read are read to the first, as far as they are not very many: their counts are then those of all.
+  const pages = useRef(0);
+  const partial = [...run.fans.values()].some((f) => f.partial);
+  useEffect(() => {
+    if (partial && pages.current++ < mostPages) void run.showEarlier();
+  }, [partial, state.earlier]);
   const front = useRef({id: keyOf(list[0]), height: 0});
   const grown = front.current.id !== keyOf(list[0]);
   useLayoutEffect(() => {
@@ -47,7 +54,7 @@ export function Steps({run, chosen, choose}: {run: Run; chosen: string; choose: 
   return (
     <Panel id="steps" name="Steps" class={many ? " many" : ""} beside={
       <><span class="dim">{held < state.count ? `${held} of ${state.count}` : held}</span>
-        {state.earlier > 0 ? <button type="button" class="btn quiet tight" onClick={() => void run.showEarlier()}>Show earlier</button> : null}</>
+        {state.earlier > 0 ? <Button class="btn quiet tight" onClick={() => void run.showEarlier()}>Show earlier</Button> : null}</>
     }>
       <ol ref={box} onScroll={(e) => many && setTop(e.currentTarget.scrollTop)}>
         {from > 0 ? <li aria-hidden="true" style={{height: `${from * rowHeight}px`}} /> : null}
@@ -65,10 +72,10 @@ function Head({run, fan}: {run: Run; fan: Fan}) {
   const open = (what: string) => (run.opened.value = new Map(run.opened.value).set(fan.id, what));
   return (
     <li class="fan" data-fan={fan.id}>
-      <button type="button" class="fold" aria-expanded={show !== ""} onClick={() => open(show === "" ? "all" : "")}><span aria-hidden="true">{show === "" ? "▸" : "▾"}</span><b>{fan.id}</b> {plural(fan.steps.length, "item")}</button>
+      <Button class="fold" aria-expanded={show !== ""} onClick={() => open(show === "" ? "all" : "")}><span aria-hidden="true">{show === "" ? "▸" : "▾"}</span><b>{fan.id}</b> {itemsOf(fan)}</Button>
       <span class="counts" role="group" aria-label={`items of ${fan.id} by status`}>
         {fan.counts.map(([status, n]) => (
-          <button type="button" class={`chip s-${status}`} aria-pressed={show === status} onClick={() => open(show === status ? "" : status)}>{n} {statusWord(status)}</button>
+          <Button class={`chip s-${status}`} aria-pressed={show === status} onClick={() => open(show === status ? "" : status)}>{n} {statusWord(status)}</Button>
         ))}
       </span>
     </li>
@@ -79,12 +86,12 @@ function Item({run, step: s, chosen, choose, now}: {run: Run; step: Step; chosen
   const line = said(run, s);
   return (
     <li class={s.item === null ? undefined : "item"}>
-      <button type="button" class="one" aria-current={chosen} onClick={() => choose(s.id)} data-step={s.id}>
+      <Button class="one" aria-current={chosen} onClick={() => choose(s.id)} data-step={s.id}>
         <Status of={run.statusOf(s)} bare />
         <span class="id"><StepName id={s.id} role={s.role} />{s.resumes ? <span class="dim" title="goes on with the conversation of its earlier visit" aria-label="resumes"> ↻</span> : null}</span>
         <span class="took">{s.attempt > 1 ? `try ${s.attempt} · ` : ""}{s.status === "waiting" ? "waits" : span(took(s, now))}</span>
         {line ? <span class="said">{headline(line, 140)}</span> : null}
-      </button>
+      </Button>
     </li>
   );
 }

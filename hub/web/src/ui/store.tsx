@@ -9,7 +9,7 @@ import {fault, hrefOf, info, may, refine, route, tell} from "../state/app.ts";
 import {agents, followHub} from "../state/runs.ts";
 import {useLoad} from "./load.ts";
 import {Tables} from "./tables.tsx";
-import {Ago, Empty, Status} from "./widgets.tsx";
+import {Ago, Button, Empty, Status} from "./widgets.tsx";
 
 const part = 100; // items of a list that are read at once
 const most = 5000;
@@ -46,7 +46,7 @@ export interface Of {
 }
 
 export function More({next, more}: {next: string | undefined; more: Of["more"]}) {
-  return next && more ? <p class="more"><button type="button" class="btn" onClick={more}>Show more</button></p> : null;
+  return next && more ? <p class="more"><Button class="btn" onClick={more}>Show more</Button></p> : null;
 }
 
 function Notifications({agent, pick, limit, more}: Of) {
@@ -63,8 +63,8 @@ function Notifications({agent, pick, limit, more}: Of) {
     <>
       <div class="bar">
         <h1>Notifications</h1>{pick}
-        {run ? <button type="button" class="chip" aria-pressed="true" onClick={() => refine({run: ""})}>about run {plain(run)} ×</button> : null}
-        {failed && may("admin") ? <button type="button" class="btn push" onClick={() => void retry({all: true})}>Retry all that failed</button> : null}
+        {run ? <Button class="chip" aria-pressed="true" onClick={() => refine({run: ""})}>about run {plain(run)} ×</Button> : null}
+        {failed && may("admin") ? <Button class="btn push" onClick={() => void retry({all: true})}>Retry all that failed</Button> : null}
       </div>
       {got.error ? <p class="panel notice bad" role="alert">{got.error}</p> : null}
       {list ? <Sinks of={list} /> : null}
@@ -86,7 +86,7 @@ function Notifications({agent, pick, limit, more}: Of) {
                   <td data-label="Due"><Ago at={n.due} /></td>
                   <td class="num" data-label="Failed tries">{n.attempts}</td>
                   <td data-label="Next try">{n.status !== "waiting" ? "–" : n.next ? day(Date.parse(n.next)) : "at once"}</td>
-                  {may("admin") ? <td>{n.status === "delivered" ? null : <button type="button" class="btn" aria-label={`retry ${n.id}`} onClick={() => void retry({ids: [n.id]})}>Retry</button>}</td> : null}
+                  {may("admin") ? <td>{n.status === "delivered" ? null : <Button class="btn" aria-label={`retry ${n.id}`} onClick={() => void retry({ids: [n.id]})}>Retry</Button>}</td> : null}
                 </tr>
               ))}
             </tbody>

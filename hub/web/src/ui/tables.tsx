@@ -8,7 +8,7 @@ import {hrefOf, refine, route} from "../state/app.ts";
 import {useLoad} from "./load.ts";
 import type {Of} from "./store.tsx";
 import {More} from "./store.tsx";
-import {Ago, Empty, Status} from "./widgets.tsx";
+import {Ago, Button, Empty, Status} from "./widgets.tsx";
 
 export function Tables(of: Of) {
   const id = route.value.query["id"] ?? "";
@@ -58,7 +58,7 @@ function One({id, agent}: {id: string; agent: string}) {
     <>
       <div class="bar">
         <h1>{t ? plain(t.title) : "Sweep or eval"}</h1>
-        <button type="button" class="btn" onClick={() => refine({id: ""})}>All sweeps and evals</button>
+        <Button class="btn" onClick={() => refine({id: ""})}>All sweeps and evals</Button>
       </div>
       {got.error ? <p class="panel notice bad" role="alert">{got.error}</p> : null}
       {t === null ? (got.error ? null : <p class="empty">Reading…</p>) : <Body of={t} />}
@@ -71,7 +71,7 @@ function Body({of}: {of: Table}) {
   const rows = missed ? of.body.filter((r) => r.state === "failed" || r.state === "mixed" || r.state === "error") : of.body;
   return (
     <>
-      <p class="facts"><Status of={stands(of)} /> <span>{trials(of)}</span> {of.failed ? <button type="button" class="chip" aria-pressed={missed} onClick={() => setMissed(!missed)}>{plural(of.failed, "trial")} not passed</button> : null} <span class="dim">begun <Ago at={of.began} />, changed <Ago at={of.changed} /></span></p>
+      <p class="facts"><Status of={stands(of)} /> <span>{trials(of)}</span> {of.failed ? <Button class="chip" aria-pressed={missed} onClick={() => setMissed(!missed)}>{plural(of.failed, "trial")} not passed</Button> : null} <span class="dim">begun <Ago at={of.began} />, changed <Ago at={of.changed} /></span></p>
       <div class="panel scroll" tabIndex={0} role="region" aria-label="trials">
         <table class="plain">
           <thead><tr><th scope="col">State</th>{of.columns.map((c) => <th key={c.name} scope="col" class={c.number ? "num" : undefined}>{plain(c.name)}</th>)}<th scope="col">Runs</th></tr></thead>
@@ -95,7 +95,7 @@ function Row({of, table}: {of: TableRow; table: Table}) {
       {table.columns.map((c, i) => <td key={c.name} class={c.number ? "num" : undefined}>{plain(of.cells[i] ?? "")}{i === 0 && of.why ? <div class="worse">{plain(of.why)}</div> : null}</td>)}
       <td>
         {runs.map((r) => <><a key={r} class="mono" href={hrefOf("run", r)}>{plain(r)}</a>{" "}</>)}
-        {more > 0 ? <button type="button" class="btn quiet" onClick={() => setOpen(true)}>{more} more</button> : of.others ? <span class="dim">and {of.others} more</span> : null}
+        {more > 0 ? <Button class="btn quiet" onClick={() => setOpen(true)}>{more} more</Button> : of.others ? <span class="dim">and {of.others} more</span> : null}
       </td>
     </tr>
   );

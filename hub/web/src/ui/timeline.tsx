@@ -1,12 +1,13 @@
 // Who was at work when, and a scrubber over the journal.
 
-import {useMemo, useRef} from "preact/hooks";
+import {useEffect, useMemo, useRef} from "preact/hooks";
 import type {Step} from "../model/fold.ts";
 import {clock, plural, span} from "../model/text.ts";
 import {rows, ticks, type Axis} from "../model/timeline.ts";
-import {arrange, layout, usual} from "../state/layout.ts";
+import {arrange, isClosed, layout, usual} from "../state/layout.ts";
 import type {Run} from "../state/run.ts";
 import {Edge, Panel} from "./panel.tsx";
+import {Button} from "./widgets.tsx";
 
 const pct = (n: number): string => `${(100 * n).toFixed(3)}%`;
 
@@ -18,19 +19,28 @@ export function Timeline({run, chosen, choose}: {run: Run; chosen: string; choos
   const at = cursor === null ? end : (run.journal.at(cursor)?.at ?? head.at);
   const seq = cursor ?? head.seq;
   const entry = run.journal.at(seq);
+  const closed = isClosed("time");
   const idle = axis.gaps.reduce((ms, g) => ms + g.to - g.from, 0);
   const lanes = useRef<HTMLDivElement>(null);
+  const lane = run.state.steps.get(chosen)?.role ?? "";
+  useEffect(() => {
+    const box = lanes.current;
+    const of = box?.querySelector<HTMLElement>(`[data-lane="${CSS.escape(lane)}"]`);
+    if (!box || !of) return;
+    if (of.offsetTop < box.scrollTop) box.scrollTop = of.offsetTop - 4;
+    else if (of.offsetTop + of.offsetHeight > box.scrollTop + box.clientHeight) box.scrollTop = of.offsetTop + Math.min(of.offsetHeight, box.clientHeight) - box.clientHeight + 4;
+  }, [lane, closed]);
   return (
     <Panel id="time" name="Timeline" beside={
       <>
         <div class="ctl">
-          <button type="button" class="btn quiet icon" aria-label={run.playing.value ? "pause" : "replay"} title={run.playing.value ? "Pause (Space)" : "Replay (Space)"} onClick={() => run.play()}>
+          <Button class="btn quiet icon" aria-label={run.playing.value ? "pause" : "replay"} title={run.playing.value ? "Pause (Space)" : "Replay (Space)"} onClick={() => run.play()}>
             <svg viewBox="0 0 16 16" width={14} height={14} aria-hidden="true" fill="currentColor">
               <path d={run.playing.value ? "M4 2.500h3v11H4zM9.500 2.500h3v11h-3z" : "M4 2.200v11.600l9.500-5.800z"} />
             </svg>
-          </button>
-          <button type="button" class="btn quiet icon" aria-label="one event back" title="One event back (←)" disabled={seq <= 1} onClick={() => run.look(seq - 1)}>‹</button>
-          <button type="button" class="btn quiet icon" aria-label="one event on" title="One event on (→)" disabled={cursor === null} onClick={() => run.look(seq + 1)}>›</button>
+          </Button>
+          <Button class="btn quiet icon" aria-label="one event back" title="One event back (←)" disabled={seq <= 1} onClick={() => run.look(seq - 1)}>‹</Button>
+          <Button class="btn quiet icon" aria-label="one event on" title="One event on (→)" disabled={cursor === null} onClick={() => run.look(seq + 1)}>›</Button>
         </div>
         <div class="place">
           <span data-seq={seq} class={cursor === null ? undefined : "past"}>event {seq} of {head.seq}</span>
@@ -40,7 +50,7 @@ export function Timeline({run, chosen, choose}: {run: Run; chosen: string; choos
           {axis.holes.length ? <span>{plural(axis.holes.reduce((n, {hole}) => n + hole!.last - hole!.first + 1, 0), "event")} not read yet</span> : null}
           {axis.gaps.length ? <span class="long">{plural(axis.gaps.length, "idle gap")}, {span(idle)}, shortened</span> : null}
         </div>
-        {cursor === null ? null : <button type="button" class="btn live" onClick={() => run.look(null)}>Back to {head.final ? "the end" : "live"}</button>}
+        {cursor === null ? null : <Button class="btn live" onClick={() => run.look(null)}>Back to {head.final ? "the end" : "live"}</Button>}
       </>
     }>
       <div class="lanes" aria-hidden="true" ref={lanes} style={{maxHeight: `${layout.value.lanes}px`}}>
@@ -116,7 +126,7 @@ function Lanes({run, end, axis, at, past, chosen, choose}: {run: Run; end: numbe
         const height = deep > 5 ? Math.max(4, Math.floor(96 / deep)) : 16;
         const step = height + (deep > 5 ? 1 : 3);
         return (
-          <div class="lane" key={role}>
+          <div class="lane" key={role} data-lane={role}>
             <div class="who" title={role}>{role}</div>
             <div class="track" style={{height: `${deep * step + 6}px`}}>
               {marks.map((m, i) => {

@@ -4,7 +4,7 @@ import {useState} from "preact/hooks";
 import {plain, plural} from "../model/text.ts";
 import {api} from "../net/api.ts";
 import type {Run} from "../state/run.ts";
-import {Fields} from "./widgets.tsx";
+import {Button, Fields} from "./widgets.tsx";
 import type {Verify} from "../model/service.ts";
 
 export function Verify({run}: {run: Run}) {
@@ -27,7 +27,7 @@ export function Verify({run}: {run: Run}) {
     <>
       <p>Every block of the run is read again and held against its hash and its place: events, chain, records, head.
         This page itself checks that each event continues the one before.</p>
-      <button type="button" class="btn primary" disabled={busy} onClick={() => void verify()}>{busy ? "Verifying…" : got ? "Verify again" : "Verify"}</button>
+      <Button class="btn primary" disabled={busy} onClick={() => void verify()}>{busy ? "Verifying…" : got ? "Verify again" : "Verify"}</Button>
       <div role="status" aria-live="polite">
         {error ? <p class="worse">{error}</p> : null}
         {v ? (

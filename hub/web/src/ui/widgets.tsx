@@ -1,6 +1,6 @@
 // Small pieces that all pages use.
 
-import type {ComponentChildren} from "preact";
+import type {ComponentChildren, JSX} from "preact";
 import {useEffect, useId, useLayoutEffect, useRef} from "preact/hooks";
 import {ago, day, plain, shortCID, value} from "../model/text.ts";
 import {now, tell} from "../state/app.ts";
@@ -57,9 +57,9 @@ export function Ago({at}: {at: string}) {
 export function CID({of, label = "CID"}: {of: string | null | undefined; label?: string}) {
   if (!of) return <span class="dim">–</span>;
   return (
-    <button type="button" class="btn quiet mono tight" title={`${of} — copy`} aria-label={`${shortCID(of)}, copy the ${label}`} onClick={() => void copy(of)}>
+    <Button class="btn quiet mono tight" title={`${of} — copy`} aria-label={`${shortCID(of)}, copy the ${label}`} onClick={() => void copy(of)}>
       {shortCID(of)}
-    </button>
+    </Button>
   );
 }
 
@@ -71,6 +71,9 @@ export async function copy(text: string): Promise<void> {
     tell(`not copied: ${text}`, true);
   }
 }
+
+/** A button that sends no form. */
+export const Button = (of: JSX.IntrinsicElements["button"]) => <button type="button" {...of} />;
 
 export function Empty({title, children}: {title: string; children?: ComponentChildren}) {
   return (
@@ -159,7 +162,7 @@ export function Dialog({title, onClose, onSubmit, actions, children}: {
     <>
       <header><h2 id={id}>{title}</h2></header>
       <div class="body">{children}</div>
-      <footer>{actions ?? <button type="button" class="btn" data-first onClick={onClose}>Close</button>}</footer>
+      <footer>{actions ?? <Button class="btn" data-first onClick={onClose}>Close</Button>}</footer>
     </>
   );
   return (
@@ -222,12 +225,12 @@ export function Tabs({tabs, chosen, choose, label, panel}: {tabs: Tab[]; chosen:
     <div class="tabs" role="tablist" aria-label={label} ref={ref} onKeyDown={move}>
       {tabs.map((t) => [
         t.ruled ? <span class="rule" role="presentation" /> : null,
-        <button
-          type="button" role="tab" id={`tab-${t.id}`} data-tab={t.id} aria-controls={panel}
+        <Button
+          role="tab" id={`tab-${t.id}`} data-tab={t.id} aria-controls={panel}
           aria-selected={t.id === chosen} tabIndex={t.id === chosen ? 0 : -1} onClick={() => choose(t.id)}
         >
           {t.name}
-        </button>,
+        </Button>,
       ])}
     </div>
   );

@@ -8,7 +8,7 @@ import {hrefOf, may, now} from "../state/app.ts";
 import {readWorkflows, workflows} from "../state/runs.ts";
 import {useLoad} from "./load.ts";
 import {Start} from "./start.tsx";
-import {Ago, Empty, Status} from "./widgets.tsx";
+import {Ago, Button, Empty, Status} from "./widgets.tsx";
 
 const lately = 20; // runs that are looked at
 const fresh = 15_000;
@@ -56,7 +56,7 @@ function Row({w, beat, start}: {w: Workflow; beat: number; start: () => void}) {
       ]}</td>
       <td data-label="Next" class="nowrap">{w.next ? <time dateTime={w.next} title={w.next}>{day(Date.parse(w.next))}</time> : "–"}</td>
       <td data-label="Lately">{got.error ? <span class="worse">{headline(got.error, 80)}</span> : <Lately runs={runs} />}</td>
-      {may("run") ? <td><button type="button" class="btn" disabled={!!w.problem} onClick={start}>Start…</button></td> : null}
+      {may("run") ? <td><Button class="btn" disabled={!!w.problem} onClick={start}>Start…</Button></td> : null}
     </tr>
   );
 }

@@ -74,7 +74,7 @@ describe("the list", () => {
     await page.getByRole("button", {name: "only runs tagged sewing"}).click();
     await row(two).waitFor({state: "detached"});
     await row(one).waitFor();
-    await page.getByRole("button", {name: /remove the filter/}).click();
+    await page.getByRole("button", {name: "Clear"}).click();
     await page.getByLabel("Workflow").selectOption("form");
     await row(one).waitFor({state: "detached"});
     await row(two).waitFor();

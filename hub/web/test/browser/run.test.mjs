@@ -56,7 +56,6 @@ describe("a run", () => {
     await asks.waitFor();
     assert.deepEqual(await asks.locator("[data-choice]").allInnerTexts(), ["Publish it", "Change it", "Drop it"]);
     assert.ok(await asks.locator("[data-choice]").first().evaluate((b) => b.classList.contains("primary")));
-    await asks.getByText("Add a remark").click();
     await asks.getByLabel("Remark").fill("kinder, please");
     await asks.getByRole("button", {name: "Change it"}).click();
     await page.locator('[data-waiting="editor#2"]').getByRole("button", {name: "Publish it"}).click();

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import {describe, test} from "node:test";
-import {fansOf, linesOf, openedAtFirst, type Line} from "../../src/model/fans.ts";
+import {fansOf, itemsOf, linesOf, openedAtFirst, type Line} from "../../src/model/fans.ts";
 import type {Step} from "../../src/model/fold.ts";
 
 const step = (id: string, status: Step["status"]): Step => ({id, role: id.split("#")[0], item: id.includes("[") ? Number(/\[(\d+)/.exec(id)![1]) : null, status} as Step);
@@ -11,7 +11,7 @@ const many = (n: number, bad: number[]) => Array.from({length: n}, (_, i) => ste
 describe("fan-outs in a list", () => {
   test("the items of a visit are one line, which counts them, what went wrong first", () => {
     const all = [step("list#1", "ok"), ...many(1000, [3, 999]), step("tell#1", "running")];
-    const fans = fansOf(all, statusOf);
+    const fans = fansOf(all, statusOf, false);
     assert.deepEqual(names(linesOf(all, fans, new Map(), "", statusOf)), ["list#1", "check#1(2 failed, 998 ok)", "check#1[3]", "check#1[999]", "tell#1"]);
     assert.deepEqual(names(linesOf(all, fans, new Map([["check#1", ""]]), "check#1[7]", statusOf)), ["list#1", "check#1(2 failed, 998 ok)", "check#1[7]", "tell#1"], "the chosen one is seen in a closed one");
     assert.equal(linesOf(all, fans, new Map([["check#1", "all"]]), "", statusOf).length, 1003);
@@ -19,15 +19,23 @@ describe("fan-outs in a list", () => {
   });
 
   test("at first few items are shown, and many where they failed", () => {
-    const first = (n: number, bad: number[]) => openedAtFirst(fansOf(many(n, bad), statusOf).get("check#1")!);
+    const first = (n: number, bad: number[]) => openedAtFirst(fansOf(many(n, bad), statusOf, false).get("check#1")!);
     assert.equal(first(11, []), "all");
     assert.equal(first(12, [1]), "all");
     assert.equal(first(13, []), "");
     assert.equal(first(13, [1]), "failed");
   });
 
+  test("items of which the first were not read may not be all", () => {
+    const of = (all: Step[], earlier: boolean) => [...fansOf(all, statusOf, earlier).values()].map(itemsOf);
+    assert.deepEqual(of([step("check#1[1]", "ok"), step("tell#1", "ok"), step("check#2[0]", "ok")], true), ["1 item read", "1 item"]);
+    assert.deepEqual(of([step("a#1[1]", "ok"), step("b#1[0]", "ok"), step("tell#1", "ok")], true), ["1 item read", "1 item read"], "two may have begun side by side");
+    assert.deepEqual(of([step("tell#1", "ok"), step("check#1[0]", "ok"), step("check#1[1]", "ok")], true), ["2 items"]);
+    assert.deepEqual(of([step("check#1[1]", "ok")], false), ["1 item"]);
+  });
+
   test("visits of one role are told apart, and items are in their order", () => {
     const all = [step("check#1[1]", "ok"), step("check#1[0]", "ok"), step("check#2[0]", "running")];
-    assert.deepEqual(names(linesOf(all, fansOf(all, statusOf), new Map(), "", statusOf)), ["check#1(2 ok)", "check#1[0]", "check#1[1]", "check#2(1 running)", "check#2[0]"]);
+    assert.deepEqual(names(linesOf(all, fansOf(all, statusOf, false), new Map(), "", statusOf)), ["check#1(2 ok)", "check#1[0]", "check#1[1]", "check#2(1 running)", "check#2[0]"]);
   });
 });
