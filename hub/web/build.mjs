@@ -1,8 +1,10 @@
 // Builds dist from src:  node build.mjs [DIR]
 // The same sources give the same bytes: dist is committed and CI builds it again.
+// Beside each file that is worth it lies what it is compressed to; other versions of node may compress otherwise.
 import {build} from "esbuild";
-import {cp, mkdir, rm} from "node:fs/promises";
+import {cp, mkdir, readdir, readFile, rm, writeFile} from "node:fs/promises";
 import {fileURLToPath} from "node:url";
+import {brotliCompressSync, constants, gzipSync} from "node:zlib";
 
 const here = fileURLToPath(new URL(".", import.meta.url));
 const out = process.argv[2] ?? here + "dist";
@@ -25,3 +27,9 @@ await build({
 });
 await cp(here + "src/index.html", out + "/index.html");
 await cp(here + "src/icon.svg", out + "/assets/icon.svg");
+for (const name of await readdir(out + "/assets")) {
+  const body = await readFile(`${out}/assets/${name}`);
+  if (body.length < 1024) continue;
+  await writeFile(`${out}/assets/${name}.br`, brotliCompressSync(body, {params: {[constants.BROTLI_PARAM_SIZE_HINT]: body.length}}));
+  await writeFile(`${out}/assets/${name}.gz`, gzipSync(body, {level: 9}));
+}

@@ -11,8 +11,16 @@ npm run --silent unit
 built=$(mktemp -d)
 trap 'rm -rf "$built"' EXIT
 node build.mjs "$built/dist"
-diff -r dist "$built/dist" || {
+stale() {
 	echo "dist is not what src builds to: npm run build in hub/web, and commit it"
 	exit 1
 }
-echo "dist is what src builds to, $(du -cb dist/index.html dist/assets/* | tail -1 | cut -f1) bytes"
+diff -r -x '*.br' -x '*.gz' dist "$built/dist" || stale
+[ "$(cd dist/assets && ls)" = "$(cd "$built/dist/assets" && ls)" ] || stale
+node -e '
+const {readdirSync, readFileSync} = require("node:fs"), {brotliDecompressSync, gunzipSync} = require("node:zlib");
+for (const f of readdirSync("dist/assets")) {
+	const open = {br: brotliDecompressSync, gz: gunzipSync}[f.split(".").at(-1)];
+	if (open && !open(readFileSync("dist/assets/" + f)).equals(readFileSync("dist/assets/" + f.slice(0, -3)))) process.exit(1);
+}' || stale
+echo "dist is what src builds to, $(cat dist/index.html dist/assets/*.{js,css,svg} | wc -c) bytes, $(cat dist/index.html dist/assets/*.br dist/assets/*.svg | wc -c) of them sent"

@@ -26,6 +26,7 @@ import (
 	"mime"
 	"net/http"
 	"path"
+	"slices"
 	"strings"
 	"time"
 )
@@ -41,7 +42,17 @@ type file struct {
 	body []byte
 	kind string // media type
 	etag string // strong, of the bytes
+	// coded are the bytes by the name of a coding that a browser may accept, the shortest first.
+	coded []coded
 }
+
+type coded struct {
+	name string
+	body []byte
+}
+
+// codings are how files lie compressed beside themselves, by their extension.
+var codings = []struct{ ext, name string }{{".br", "br"}, {".gz", "gzip"}}
 
 // Handler serves the page: GET and HEAD of / and of /assets/…; anything else is 404 or 405.
 // Browsers ask again each time and get 304 while nothing changed: names hold no hash.
@@ -63,14 +74,36 @@ func Handler() http.Handler {
 			return
 		}
 		h := w.Header()
+		body, etag := f.body, f.etag
+		for _, c := range f.coded {
+			h.Set("Vary", "Accept-Encoding")
+			if accepts(r.Header.Values("Accept-Encoding"), c.name) {
+				h.Set("Content-Encoding", c.name)
+				body, etag = c.body, strings.TrimSuffix(f.etag, `"`)+"-"+c.name+`"`
+				break
+			}
+		}
 		h.Set("Content-Type", f.kind)
 		h.Set("Cache-Control", "no-cache")
-		h.Set("Etag", f.etag)
+		h.Set("Etag", etag)
 		h.Set("Content-Security-Policy", Policy)
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("Referrer-Policy", "no-referrer")
-		http.ServeContent(w, r, name, time.Time{}, bytes.NewReader(f.body))
+		http.ServeContent(w, r, name, time.Time{}, bytes.NewReader(body))
 	})
+}
+
+// accepts reports whether a coding is named in Accept-Encoding, and not with a weight of 0 (RFC 9110, 12.5.3).
+func accepts(header []string, coding string) bool {
+	for one := range strings.SplitSeq(strings.Join(header, ","), ",") {
+		name, weight, _ := strings.Cut(one, ";")
+		if !strings.EqualFold(strings.TrimSpace(name), coding) {
+			continue
+		}
+		key, q, _ := strings.Cut(strings.TrimSpace(weight), "=")
+		return !strings.EqualFold(key, "q") || strings.Trim(q, "0.") != ""
+	}
+	return false
 }
 
 // built reads what is embedded. That cannot fail: the files are part of the binary.
@@ -85,7 +118,16 @@ func built() map[string]file {
 			return err
 		}
 		sum := sha256.Sum256(body)
-		files[strings.TrimPrefix(name, "dist")] = file{body, kindOf(name), `"` + hex.EncodeToString(sum[:16]) + `"`}
+		if slices.ContainsFunc(codings, func(c struct{ ext, name string }) bool { return path.Ext(name) == c.ext }) {
+			return nil
+		}
+		f := file{body: body, kind: kindOf(name), etag: `"` + hex.EncodeToString(sum[:16]) + `"`}
+		for _, c := range codings {
+			if short, err := dist.ReadFile(name + c.ext); err == nil {
+				f.coded = append(f.coded, coded{c.name, short})
+			}
+		}
+		files[strings.TrimPrefix(name, "dist")] = f
 		return nil
 	})
 	if err != nil {

@@ -2,7 +2,9 @@ package web
 
 import (
 	"bytes"
+	"compress/gzip"
 	"encoding/json"
+	"io"
 	"io/fs"
 	"net/http"
 	"net/http/httptest"
@@ -14,7 +16,7 @@ import (
 	"wf/protocol"
 )
 
-const maxSize = 200_000 // bytes of all built assets
+const maxSize = 220_000 // bytes of all built assets, not compressed
 
 var sources = os.DirFS(".")
 
@@ -43,6 +45,39 @@ func TestThePageAndItsAssetsAreServed(t *testing.T) {
 		if got := res.Header.Get("Content-Security-Policy"); got != Policy {
 			t.Errorf("GET %s: policy %q", path, got)
 		}
+	}
+}
+
+func TestAssetsAreSentCompressed(t *testing.T) {
+	raw := built()["/assets/app.js"].body
+	tags := map[string]string{}
+	for header, want := range map[string]string{
+		"": "", "identity": "", "gzip": "gzip", "br": "br", "gzip, deflate, br, zstd": "br", "GZIP;q=0.5": "gzip", "br;q=0, gzip": "gzip", "br;q=0.0,gzip;q=0": "", "brotli": "",
+	} {
+		res := ask(t, "GET", "/assets/app.js", "Accept-Encoding", header)
+		if got := res.Header.Get("Content-Encoding"); res.StatusCode != 200 || got != want || res.Header.Get("Vary") != "Accept-Encoding" {
+			t.Errorf("Accept-Encoding %q: %d, %q, Vary %q; want %q", header, res.StatusCode, got, res.Header.Get("Vary"), want)
+		}
+		body, err := io.ReadAll(res.Body)
+		if err == nil && want == "gzip" {
+			var z *gzip.Reader
+			if z, err = gzip.NewReader(bytes.NewReader(body)); err == nil {
+				body, err = io.ReadAll(z)
+			}
+		}
+		if err != nil || want != "br" && !bytes.Equal(body, raw) || want == "br" && 3*len(body) > len(raw) {
+			t.Errorf("Accept-Encoding %q: %d bytes that are not the asset: %v", header, len(body), err)
+		}
+		tags[want] = res.Header.Get("Etag")
+	}
+	if tags[""] == tags["br"] || tags["br"] == tags["gzip"] || tags[""] == tags["gzip"] {
+		t.Errorf("what is sent in several codings has one tag: %v", tags)
+	}
+	if res := ask(t, "GET", "/assets/app.js", "Accept-Encoding", "br", "If-None-Match", tags["br"]); res.StatusCode != 304 {
+		t.Errorf("a compressed asset that did not change: %d", res.StatusCode)
+	}
+	if res := ask(t, "GET", "/assets/app.js.br"); res.StatusCode != 404 {
+		t.Errorf("a compressed file by its own name: %d", res.StatusCode)
 	}
 }
 
