@@ -138,10 +138,15 @@ func (e *Engine) before(ctx context.Context, run protocol.RunID, upper protocol.
 // newest gives the last limit+1 beginnings, the newest first; all of them where limit is 0. ok
 // says that these are the ones: each is the first of its step, and lies within what was read.
 func (f *finder) newest(limit int) (found []*beginning, ok bool) {
-	all := f.from == 0
+	all, sure := f.from == 0, 0
 	for _, b := range f.began {
-		b.sure = b.sure || all || f.parentEnded(b)
+		if b.sure = b.sure || all || f.parentEnded(b); b.sure {
+			sure++
+		}
 		found = append(found, b)
+	}
+	if limit > 0 && sure <= limit && sure < len(found) { // as in a long fan-out, whose parents ended long before: not sorted each time
+		return nil, false
 	}
 	slices.SortFunc(found, func(a, b *beginning) int { return cmp.Compare(b.seq, a.seq) })
 	if all || limit <= 0 || len(found) <= limit {
