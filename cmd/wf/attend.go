@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"wf/api"
@@ -113,6 +114,12 @@ func (a *app) follow(ctx context.Context, p *target, run protocol.RunID, from pr
 	if err != nil {
 		return err
 	}
+	if b.Fold != nil && from > 0 && !a.Quiet && !a.AsJSON() && slices.ContainsFunc(b.Edges, func(e protocol.Edge) bool { return e.ForEach != "" }) {
+		// A fan-out may go on that began before: what has ended of it counts.
+		if err := p.Follow(ctx, run, api.Following{To: from}, func(u api.Update) error { b.Saw(u); return nil }); err != nil {
+			return err
+		}
+	}
 	rep := reporter(b)
 	defer rep.Close()
 	line := a.watchLine(ctx, p, run)
@@ -155,7 +162,13 @@ func (a *app) backdrop(ctx context.Context, p *target, run protocol.RunID) (rend
 	if err != nil {
 		return render.Backdrop{}, err
 	}
-	return render.Backdrop{Context: context.WithoutCancel(ctx), Blocks: p.Blocks, Edges: w.Edges, Guest: p.here == nil}, nil
+	b := render.Backdrop{Context: context.WithoutCancel(ctx), Blocks: p.Blocks, Edges: w.Edges, Fold: a.NewFolder(), Guest: p.here == nil}
+	if p.here != nil {
+		if prices, err := a.Prices(); err == nil { // else nothing is said of costs here
+			b.Price = prices.Cost
+		}
+	}
+	return b, nil
 }
 
 // workflowOf is the workflow of a run.

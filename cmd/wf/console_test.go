@@ -7,12 +7,15 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/creack/pty"
+	"github.com/hinshun/vt10x"
 	"golang.org/x/sys/unix"
 )
 
@@ -47,8 +50,7 @@ func atTerminal(t *testing.T, dir string, line ...string) *console {
 	p.found, p.read = p.settings(), make(chan struct{})
 	p.cmd = exec.Command(line[0], line[1:]...)
 	p.cmd.Dir = dir
-	p.cmd.Env = append(os.Environ(), "HOME="+dir, "WF_STORE="+filepath.Join(dir, ".wf"), "XDG_STATE_HOME="+filepath.Join(dir, "state"),
-		"USER=ada", "TERM=xterm-256color", "NO_COLOR=1")
+	p.cmd.Env = consoleEnv(dir)
 	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = theirs, theirs, theirs
 	p.cmd.SysProcAttr = &unix.SysProcAttr{Setsid: true, Setctty: true}
 	go p.listen()
@@ -65,6 +67,12 @@ func atTerminal(t *testing.T, dir string, line ...string) *console {
 		ours.Close()
 	})
 	return p
+}
+
+// consoleEnv is the environment of a program whose home is a directory.
+func consoleEnv(dir string) []string {
+	return append(os.Environ(), "HOME="+dir, "WF_STORE="+filepath.Join(dir, ".wf"), "XDG_STATE_HOME="+filepath.Join(dir, "state"),
+		"USER=ada", "TERM=xterm-256color", "NO_COLOR=1")
 }
 
 func (p *console) listen() {
@@ -112,6 +120,44 @@ func (p *console) shows(text string) string {
 		case <-p.more:
 		case <-deadline:
 			p.t.Fatalf("the terminal never shows %q:\n%s", text, now)
+		}
+	}
+}
+
+// screen is what the terminal shows, without the blanks at the ends of its lines.
+func (p *console) screen() string { return p.screenOf(0, 100, 24) }
+
+// screenOf is what of the output from a place on a terminal of that size shows.
+func (p *console) screenOf(from, width, height int) string {
+	term := vt10x.New(vt10x.WithSize(width, height))
+	if _, err := term.Write(private.ReplaceAll([]byte(p.all()[from:]), nil)); err != nil {
+		p.t.Fatal(err)
+	}
+	var lines []string
+	for l := range strings.SplitSeq(term.String(), "\n") {
+		lines = append(lines, strings.TrimRight(l, " "))
+	}
+	return strings.TrimRight(strings.Join(lines, "\n"), "\n")
+}
+
+// private are requests that the emulated terminal takes for others: it moves the cursor at CSI ? u.
+var private = regexp.MustCompile(`\x1b\[[<=>?][0-9;]*\$?[a-zA-Z]`)
+
+// onScreen waits for a text to be there on the terminal, wherever the cursor went meanwhile.
+func (p *console) onScreen(text string) {
+	p.t.Helper()
+	p.until(strconv.Quote(text), func() bool { return strings.Contains(p.screen(), text) })
+}
+
+// until waits for the terminal to be as wanted.
+func (p *console) until(what string, good func() bool) {
+	p.t.Helper()
+	deadline := time.After(30 * time.Second)
+	for !good() {
+		select {
+		case <-p.more:
+		case <-deadline:
+			p.t.Fatalf("the terminal never shows %s:\n%s", what, p.screen())
 		}
 	}
 }

@@ -80,7 +80,7 @@ func (a *app) logFirst(ctx context.Context, p *target, at api.Ref) error {
 // logEvents writes the events of a window, and with follow those that are yet to come,
 // until the run is over; with wrote also what commands wrote. fold may be nil.
 func (a *app) logEvents(ctx context.Context, p *target, at api.Ref, w eventWindow, follow, wrote bool, fold *render.Folder) error {
-	b := render.Backdrop{Context: ctx, Blocks: p.Blocks}
+	b := render.Backdrop{Context: ctx, Blocks: p.Blocks, Fold: fold}
 	return a.events(ctx, p, at, w, follow, func(u api.Update) error {
 		if a.AsJSON() {
 			j, err := render.NewEventJSON(u.Entry, u.Data)
@@ -89,7 +89,7 @@ func (a *app) logEvents(ctx context.Context, p *target, at api.Ref, w eventWindo
 			}
 			return render.WriteLine(a.Out, j)
 		}
-		for _, l := range b.Logged(at.Run, u.Entry, u.Data, wrote, fold) {
+		for _, l := range b.Logged(at.Run, u.Entry, u.Data, wrote) {
 			if _, err := fmt.Fprintln(a.Out, l); err != nil {
 				return err
 			}

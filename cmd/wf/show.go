@@ -16,8 +16,9 @@ func newShow(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show [RUN[:STEP] | CID]",
 		Short: "Show a run, a step or a block",
-		Long: `Show a run with its last 200 steps, the files that it keeps, and how many notifications are about it; -o json has all of them. --limit and --before page through the steps
-of a long run: where there are earlier ones, the output ends with the command that shows them.`,
+		Long: `Show a run with its last 200 steps, the files that it keeps, and how many notifications are about it; -o json has all of them. A fan-out of
+more than ten items is one line with how many of them ended in which way, and with those below it that failed; --all shows each. --limit and
+--before page through the steps of a long run: where there are earlier ones, the output says which command shows them.`,
 		Example: `  wf show -1
   wf show 7K3Q:coder#2
   wf show -1 -o json | jq '.steps[].edge_prompt'`,
@@ -27,7 +28,7 @@ of a long run: where there are earlier ones, the output ends with the command th
 		}),
 	}
 	cmd.Flags().BoolVar(&a.All, "all", false, "every step, items of a fan-out on lines of their own")
-	cmd.Flags().IntVar(&w.Limit, "limit", 0, "at most so many steps, the newest (default 200; all with --all and -o json)")
+	cmd.Flags().IntVar(&w.Limit, "limit", 0, "at most so many lines of steps, the newest (default 200; all with --all and -o json)")
 	cmd.Flags().Int64Var((*int64)(&w.Before), "before", 0, "only the steps that began before this event")
 	return cmd
 }
@@ -66,9 +67,9 @@ func (a *app) show(ctx context.Context, here *target, arg string, w api.Window) 
 		}
 		return a.ShowBlock(at.Block, data)
 	case at.Step == "":
-		v, err := here.Run(ctx, at.Run, w)
+		v, fans, err := a.folded(ctx, here, at.Run, w)
 		return answer(a, v, err, func(v *api.Run) error {
-			if err := a.ShowRun(v); err != nil {
+			if err := a.ShowRun(v, fans); err != nil {
 				return err
 			}
 			if err := a.showArtifacts(ctx, here, at.Run, v.Steps); err != nil {

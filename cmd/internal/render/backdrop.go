@@ -16,8 +16,11 @@ type Backdrop struct {
 	Context context.Context
 	Blocks  protocol.Blocks
 	Edges   []protocol.Edge
+	Fold    *Folder         // of long fan-outs; nil shows every item
 	steers  map[string]bool // calls by which agents steer their tasks: task events tell the same
-	Guest   bool            // another process drives the run: whoever leaves does not stop it
+	// Price is what a model call costs in pico-dollars, nil where it has no price; it may be nil itself.
+	Price func(protocol.Usage) *int64
+	Guest bool // another process drives the run: whoever leaves does not stop it
 }
 
 func (b Backdrop) leaving() string {
@@ -120,9 +123,10 @@ func (b Backdrop) way(d protocol.StepStarted) string {
 
 // Logged are the lines of an event in wf log, with wrote also what a command wrote; none for an item
 // that is folded.
-func (b Backdrop) Logged(run protocol.RunID, e *protocol.Entry, d protocol.Data, wrote bool, fold *Folder) []string {
-	own, lines, behind := fold.take(e, d, b.exit)
-	if own {
+func (b Backdrop) Logged(run protocol.RunID, e *protocol.Entry, d protocol.Data, wrote bool) []string {
+	x := b.fold(run, e.StepName(), e.TS, d)
+	lines := x.stamped(e, x.before)
+	if x.own {
 		text := Event(d)
 		if d == nil {
 			text = string(e.Type)
@@ -134,5 +138,13 @@ func (b Backdrop) Logged(run protocol.RunID, e *protocol.Entry, d protocol.Data,
 			lines = append(lines, b.wrote(run, e.StepName(), d)...)
 		}
 	}
-	return append(lines, behind...)
+	return append(lines, x.stamped(e, x.behind)...)
+}
+
+// stamped are lines about a fan-out, with the time of an event.
+func (x folding) stamped(e *protocol.Entry, texts []string) (lines []string) {
+	for _, text := range texts {
+		lines = append(lines, stamped(e, x.fan.name, text))
+	}
+	return lines
 }

@@ -53,6 +53,24 @@ func Money(r *api.CostRow) string {
 	return "unknown"
 }
 
+// CostOf is what some of the rows cost together: at least what is known, "" where nothing is.
+func CostOf(rows []*api.CostRow, of func(*api.CostRow) bool) string {
+	known, more := 0.0, ""
+	for _, r := range rows {
+		if of(r) {
+			usd, _ := r.KnownUSD.Float64() // it was written by wf
+			known += usd
+			if r.CostUSD == nil {
+				more = "≥ "
+			}
+		}
+	}
+	if known == 0 {
+		return ""
+	}
+	return more + priced(known)
+}
+
 // CostText is a table of costs for a screen: the numbers under each other, and what a task was for last, so that a
 // narrow screen cuts that. by is one of api.CostGroups.
 func CostText(c *api.Cost, by string) string {

@@ -34,7 +34,7 @@ func Event(d protocol.Data) string {
 	case protocol.Thinking:
 		return "thought " + OneLine(d.Content.S, 100)
 	case protocol.TextSaid:
-		return "said " + OneLine(withoutFences(d.Content.S), 100)
+		return "said " + OneLine(beginning(d.Content.S), 100)
 	case protocol.ToolCall:
 		return "calls " + d.Name + " " + OneLine(d.Args.S, 100)
 	case protocol.ToolResult:

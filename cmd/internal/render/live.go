@@ -18,7 +18,10 @@ import (
 //	✓ test#1     0.3s  exit 1   k3mau2xq  2 failing
 //	↺ coder      test → coder (2): "fix the two failing tests"
 //	⠹ coder#2    2.7s  in 1494 (cached 812)  "The split case must…"
-//	─ 3 steps · 7.4s · Ctrl-C suspends safely
+//	⠹ review#1   12.3s  1,000 items: 412 ok, 2 failed, 8 running, 578 to come
+//	─ 416 steps · 19.7s · Ctrl-C suspends safely
+//
+// A long fan-out is one of the open steps; only those of its items that want to be looked at have lines.
 type live struct {
 	Backdrop
 	w    *Screen
@@ -39,6 +42,8 @@ type liveStep struct {
 	calls           int
 	in, cached, out int64
 	tail            string // last line said
+	cut             bool   // the newest reply was cut off
+	fan             *fan   // a fan-out that is folded
 }
 
 // spinner is one turn of the sign in front of an open step.
@@ -74,6 +79,12 @@ func (l *live) Close() {
 	<-l.done
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	for _, s := range slices.Clone(l.open) {
+		if s.fan != nil { // what came of it as far as it came
+			s.fan.leave()
+			l.close1(s.id, l.row(l.w.sign(s.fan.worst()), s.id, s.fan.String()))
+		}
+	}
 	l.open = nil
 	l.w.redraw(l.drawn, "")
 	l.drawn = 0
@@ -82,6 +93,41 @@ func (l *live) Close() {
 func (l *live) Notice(n api.Update) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.Fold.folds(n.Step) && n.Entry == nil {
+		return // the words of one of many
+	}
+	x := l.fold(n.Run, n.Step, at(n.Entry), n.Data)
+	if x.fan != nil && l.step(x.fan.name) == nil {
+		l.open = append(l.open, &liveStep{id: x.fan.name, begun: time.UnixMicro(x.fan.began), fan: x.fan})
+	}
+	if x.own {
+		l.event(n)
+	}
+	if _, over := n.Data.(protocol.StepCompleted); over && x.fan != nil {
+		if !x.own {
+			l.over++
+		}
+		if x.fan.done() {
+			l.close1(x.fan.name, l.row(l.w.sign(x.fan.worst()), x.fan.name, x.fan.String()))
+		}
+	}
+	for _, text := range x.before {
+		if strings.HasPrefix(text, "…") { // the fan-out itself is at the bottom
+			l.draw(l.row(l.w.Yellow("!"), x.fan.name, text))
+		}
+	}
+}
+
+// at is the time of an event in µs, now for what is none.
+func at(e *protocol.Entry) int64 {
+	if e == nil {
+		return time.Now().UnixMicro()
+	}
+	return e.TS
+}
+
+// event shows what has lines of its own.
+func (l *live) event(n api.Update) {
 	s := l.step(n.Step)
 	open := s != nil
 	if !open {
@@ -185,8 +231,19 @@ func (l *live) completed(id string, s *liveStep, d protocol.StepCompleted) {
 	if exit := l.exit(d); exit != "" {
 		text += "  " + exit
 	}
+	how := l.itemEnded(id, d, s.cut)
+	if isRed(how) {
+		sign = l.w.sign(redItem)
+	}
 	text += "  " + l.w.Dim(d.Record.Short())
-	if last := OneLine(lastLine(s.tail), 60); last != "" {
+	if s.cut || how == cutShort {
+		text += "  " + l.w.Yellow("cut off")
+	}
+	last := lastLine(s.tail)
+	if code, wrote := l.command(d); code != nil && last == fence { // the end of fields
+		last = gist(wrote())
+	}
+	if last = OneLine(last, 60); last != "" {
 		text += "  " + last
 	}
 	l.close1(id, l.row(sign, id, text))
@@ -208,6 +265,9 @@ func (s *liveStep) used() string {
 // add sums a model call; what the provider did not tell adds nothing.
 func (s *liveStep) add(d protocol.Usage) {
 	s.calls++
+	if d.Kind == protocol.UsageTurn && d.Child == nil {
+		s.cut = d.Stop == protocol.StopLength
+	}
 	for sum, n := range map[*int64]*int64{&s.in: d.Input, &s.cached: d.Cached, &s.out: d.Output} {
 		if n != nil {
 			*sum += *n
@@ -239,7 +299,10 @@ func (l *live) draw(above string) {
 	}
 	for _, s := range shown {
 		text := Span(time.Since(s.begun)) + s.used()
-		if last := OneLine(lastLine(s.tail), 100); last != "" {
+		if s.fan != nil {
+			text += "  " + s.fan.standing()
+		}
+		if last := OneLine(lastLine(s.tail), 100); last != "" && last != fence {
 			text += "  " + l.w.Dim(last)
 		}
 		fit(l.row(sign, s.id, text))

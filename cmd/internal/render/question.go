@@ -10,6 +10,28 @@ import (
 	"wf/protocol"
 )
 
+// showQuestions shows what a run waits for; of the items of a long fan-out the first ones.
+func (p *Printer) showQuestions(v *api.Run) error {
+	asking := map[string]int{}
+	for _, w := range v.Waiting {
+		asking[fanName(w.Step)]++
+	}
+	shown := map[string]int{}
+	for _, w := range v.Waiting {
+		name := fanName(w.Step)
+		if shown[name]++; name == "" || p.All || asking[name] <= foldFrom || shown[name] <= oddMax {
+			if err := p.showQuestion(w); err != nil {
+				return err
+			}
+			continue
+		}
+		if shown[name] == asking[name] {
+			fmt.Fprintf(p.Out, "  … %s more of %s wait too: %s\n", grouped(asking[name]-oddMax), name, allCommand("show", v.ID))
+		}
+	}
+	return nil
+}
+
 func (p *Printer) showQuestion(w api.Waiting) error {
 	switch w.Kind {
 	case protocol.WaitTimer:

@@ -31,7 +31,7 @@ func (p *Printer) Reporter(b Backdrop) Reporter {
 	case InActions():
 		return &groups{w: p.Err, Backdrop: b, lines: map[string][]string{}}
 	}
-	return &plainLines{w: p.Err, Backdrop: b, verbose: p.Verbose, fold: p.NewFolder()}
+	return &plainLines{w: p.Err, Backdrop: b, verbose: p.Verbose}
 }
 
 // Stream picks how wf watch shows a run, as the answer on stdout: as JSON lines, not at all, as a
@@ -46,7 +46,7 @@ func (p *Printer) Stream(b Backdrop) Reporter {
 	case p.Out.TTY:
 		return &transcript{Backdrop: b, w: p.Out}
 	}
-	return &plainLines{w: p.Out, Backdrop: b, fold: p.NewFolder()}
+	return &plainLines{w: p.Out, Backdrop: b}
 }
 
 // InActions reports whether wf runs in GitHub Actions.
@@ -114,15 +114,16 @@ type plainLines struct {
 	Backdrop
 	w       *Screen
 	verbose bool
-	fold    *Folder
+	last    *protocol.Entry
 }
 
 func (p *plainLines) Notice(n api.Update) {
 	if n.Entry == nil {
 		return
 	}
-	own, lines, behind := p.fold.take(n.Entry, n.Data, p.exit)
-	if own {
+	x := p.fold(n.Run, n.Step, n.Entry.TS, n.Data)
+	lines := x.stamped(n.Entry, x.before)
+	if x.own {
 		if text := p.tell(n.Data); text != "" {
 			lines = append(lines, eventLine(n.Entry, text))
 			if p.verbose {
@@ -130,12 +131,18 @@ func (p *plainLines) Notice(n api.Update) {
 			}
 		}
 	}
-	for _, l := range append(lines, behind...) {
+	for _, l := range append(lines, x.stamped(n.Entry, x.behind)...) {
 		fmt.Fprintln(p.w, l)
 	}
+	p.last = n.Entry
 }
 
-func (p *plainLines) Close() {}
+// Close says how far the fan-outs came that have not ended.
+func (p *plainLines) Close() {
+	for _, x := range p.Fold.left() {
+		fmt.Fprintln(p.w, stamped(p.last, x.name, x.String()))
+	}
+}
 
 // eventLine is an event on a line of its own: time in UTC, step, what happened.
 func eventLine(e *protocol.Entry, text string) string { return stamped(e, e.StepName(), text) }
@@ -155,6 +162,7 @@ type groups struct {
 	w     *Screen
 	lines map[string][]string // of the open steps
 	tail  map[string]string   // an incomplete line of output
+	last  *protocol.Entry
 }
 
 func (g *groups) Notice(n api.Update) {
@@ -162,9 +170,27 @@ func (g *groups) Notice(n api.Update) {
 		g.output(n.Step, delta.Text)
 		return
 	}
+	if n.Entry == nil {
+		return
+	}
+	x := g.fold(n.Run, n.Step, n.Entry.TS, n.Data)
+	g.last = n.Entry
+	for _, l := range x.stamped(n.Entry, x.before) {
+		fmt.Fprintln(g.w, l)
+	}
+	defer func() {
+		for _, l := range x.stamped(n.Entry, x.behind) {
+			fmt.Fprintln(g.w, l)
+		}
+	}()
+	if _, over := n.Data.(protocol.StepCompleted); over && !x.own {
+		delete(g.lines, n.Step)
+		delete(g.tail, n.Step)
+		return
+	}
 	text := g.tell(n.Data)
 	switch {
-	case n.Entry == nil || text == "":
+	case text == "":
 		return
 	case n.Step == "":
 		fmt.Fprintln(g.w, eventLine(n.Entry, text))
@@ -181,7 +207,9 @@ func (g *groups) Notice(n api.Update) {
 			fmt.Fprintf(g.w, "::error title=%s::step %s failed\n", n.Step, n.Step)
 		}
 	case protocol.WaitingFor:
-		g.flush(n.Step, text)
+		if x.own {
+			g.flush(n.Step, text)
+		}
 	}
 }
 
@@ -212,6 +240,11 @@ func (g *groups) flush(step, title string) {
 
 func (g *groups) Close() {
 	for step := range g.lines {
-		g.flush(step, "not over")
+		if !g.Fold.folds(step) {
+			g.flush(step, "not over")
+		}
+	}
+	for _, x := range g.Fold.left() {
+		fmt.Fprintln(g.w, stamped(g.last, x.name, x.String()))
 	}
 }

@@ -11,8 +11,9 @@ import (
 	"wf/protocol"
 )
 
-// ShowRun writes a run with its steps, questions and outputs, as wf show does.
-func (p *Printer) ShowRun(v *api.Run) error {
+// ShowRun writes a run with its steps, questions and outputs, as wf show does. fans are those of its fan-outs that
+// are folded.
+func (p *Printer) ShowRun(v *api.Run, fans map[string]*FanOut) error {
 	AtRest(v)
 	state := StateOf(v)
 	fmt.Fprintf(p.Out, "%s %s  run %s  %s  def %s\n", state.Sign(p.Out.Paint), p.Out.Bold(Visible(v.Info.Title)), v.ID, state.Word(), ShortCID(v.Definition))
@@ -37,7 +38,7 @@ func (p *Printer) ShowRun(v *api.Run) error {
 	if v.Info.ForkedFrom != nil {
 		row("forked from", ShortOf(v.Info.ForkedFrom))
 	}
-	row("time", Span(time.Duration(v.ActiveMS)*time.Millisecond))
+	row("time", Span(time.Duration(v.ActiveMS)*time.Millisecond)+" at work")
 	if v.Reuse != nil {
 		row("reuse", Reused(v))
 	}
@@ -50,21 +51,19 @@ func (p *Printer) ShowRun(v *api.Run) error {
 		row("caused by", fmt.Sprintf("a notification about run %s, event %d", by.Run, by.Seq))
 	}
 	row("tags", strings.Join(v.Info.Tags, ", "))
-	row("inputs", string(v.Info.Inputs))
+	row("inputs", inputs(string(v.Info.Inputs)))
 	if err := Table(p.Out, rows); err != nil {
 		return err
 	}
 	if v.Earlier > 0 {
 		fmt.Fprintln(p.Out, "  "+p.Out.Dim(fmt.Sprintf("%d of %d steps; wf show %s --before %d shows earlier ones", len(v.Steps), v.Total, v.ID, v.Earlier)))
 	}
-	if err := p.stepTable(v.Steps); err != nil {
+	if err := p.stepTable(v.ID, v.Steps, fans); err != nil {
 		return err
 	}
 	p.showCleanup(v)
-	for _, w := range v.Waiting {
-		if err := p.showQuestion(w); err != nil {
-			return err
-		}
+	if err := p.showQuestions(v); err != nil {
+		return err
 	}
 	if v.Result != nil && !noOutputs(v.Outputs) {
 		fmt.Fprintln(p.Out, "  "+p.Out.Dim("outputs"))
@@ -87,11 +86,7 @@ func (p *Printer) ShowOutcome(v *api.Run) error {
 	if v.Reason != "" {
 		fmt.Fprintf(p.Out, "  %s\n", IndentLines(v.Reason, "  "))
 	}
-	for _, s := range v.Steps {
-		if s.CutOff {
-			fmt.Fprintf(p.Out, "  %s\n", p.Out.Yellow(s.ID+" "+cutOff))
-		}
-	}
+	p.showCutOff(v)
 	p.showTail(v)
 	p.showCleanup(v)
 	if v.Reuse != nil {
@@ -103,13 +98,22 @@ func (p *Printer) ShowOutcome(v *api.Run) error {
 	if err := p.showAnswer(v); err != nil {
 		return err
 	}
-	for _, w := range v.Waiting {
-		if err := p.showQuestion(w); err != nil {
-			return err
-		}
+	if err := p.showQuestions(v); err != nil {
+		return err
 	}
 	_, err := fmt.Fprintf(p.Out, "  %s   %s\n", p.Out.Dim("next"), Next(v))
 	return err
+}
+
+// inputsMax is how much of the inputs of a run is shown.
+const inputsMax = 1000
+
+// inputs are those of a run on one line, or their beginning.
+func inputs(text string) string {
+	if n := len(text); n > inputsMax {
+		return OneLine(text, inputsMax) + fmt.Sprintf(" %s bytes; -o json has all of them", grouped(n))
+	}
+	return text
 }
 
 // closingWords say what a run that closes ends as.
@@ -128,6 +132,22 @@ func (p *Printer) showCleanup(v *api.Run) {
 			what, more = c.Step+" failed", "; wf log "+string(v.ID)+":"+c.Step
 		}
 		fmt.Fprintf(p.Out, "  %s\n", p.Out.Yellow("! "+Visible("cleanup: "+what+Because(OneLine(c.Message, 160))+more)))
+	}
+}
+
+// showCutOff names the steps whose answers have no end.
+func (p *Printer) showCutOff(v *api.Run) {
+	n := 0
+	for _, s := range v.Steps {
+		if !s.CutOff {
+			continue
+		}
+		if n++; n <= oddMax {
+			fmt.Fprintf(p.Out, "  %s\n", p.Out.Yellow(s.ID+" "+cutOff))
+		}
+	}
+	if n > oddMax {
+		fmt.Fprintf(p.Out, "  %s\n", p.Out.Yellow(fmt.Sprintf("… %s more were cut off: %s", grouped(n-oddMax), allCommand("show", v.ID))))
 	}
 }
 
@@ -168,7 +188,7 @@ func (p *Printer) showAnswer(v *api.Run) error {
 		case s.Via == protocol.ViaAlways, s.Action != protocol.ActPrompt || s.Status != string(protocol.StepOK):
 			continue
 		case !noOutputs(s.Output):
-			return p.showFields("", s.Output)
+			return p.showAnswered("", s.Output, s.Text)
 		case s.Text != "":
 			_, err := fmt.Fprintf(p.Out, "\n%s\n\n", strings.TrimRight(Visible(s.Text), "\n"))
 			return err

@@ -191,11 +191,12 @@ func (p *Printer) head(names ...string) [][]string {
 	return [][]string{names}
 }
 
-// Table writes rows with columns of equal width; cells may hold colours and wide characters.
+// Table writes rows with columns of equal width; cells may hold colours and wide characters. The last cell of a row
+// may be as long as it is.
 func Table(w io.Writer, rows [][]string) error {
 	var widths []int
 	for _, row := range rows {
-		for i, cell := range row {
+		for i, cell := range row[:max(0, len(row)-1)] {
 			if i == len(widths) {
 				widths = append(widths, 0)
 			}

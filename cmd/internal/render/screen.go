@@ -163,7 +163,7 @@ var signs = map[string]struct {
 }{
 	"queued": {"○", Paint.Yellow},
 	"done":   {"✓", Paint.Green}, "ok": {"✓", Paint.Green}, "failed": {"✗", Paint.Red}, "waiting": {"⏸", Paint.Yellow},
-	"suspended": {"!", Paint.Yellow}, "parked": {"!", Paint.Yellow}, "retrying": {"!", Paint.Yellow}, "interrupted": {"!", Paint.Yellow},
+	"suspended": {"!", Paint.Yellow}, redItem: {"!", Paint.Yellow}, "parked": {"!", Paint.Yellow}, "retrying": {"!", Paint.Yellow}, "interrupted": {"!", Paint.Yellow},
 	"not started": {"○", Paint.Yellow}, "answered": {"○", Paint.Yellow}, "cancelled": {"–", Paint.Dim}, "skipped": {"–", Paint.Dim},
 }
 

@@ -55,10 +55,11 @@ func filled(v reflect.Value, text func() string) {
 // renderers show a run while it goes on, each in its way.
 var renderers = map[string]func(*Screen, Backdrop) Reporter{
 	"lines": func(w *Screen, b Backdrop) Reporter {
-		return &plainLines{w: w, Backdrop: b, verbose: true, fold: (&Printer{All: true}).NewFolder()}
+		return &plainLines{w: w, Backdrop: b, verbose: true}
 	},
 	"folded": func(w *Screen, b Backdrop) Reporter {
-		return &plainLines{w: w, Backdrop: b, fold: (&Printer{}).NewFolder()}
+		b.Fold = &Folder{}
+		return &plainLines{w: w, Backdrop: b}
 	},
 	"groups":  func(w *Screen, b Backdrop) Reporter { return &groups{w: w, Backdrop: b, lines: map[string][]string{}} },
 	"stream":  func(w *Screen, b Backdrop) Reporter { return &transcript{w: w, Backdrop: b} },

@@ -42,11 +42,15 @@ func (p *Printer) ShowStep(s *api.Step) error {
 	if s.Error != nil {
 		fmt.Fprintf(p.Out, "  %s %s\n", p.Out.Red("error:"), Visible(why(s.Error)))
 	}
-	if err := p.showFields("", s.Output); err != nil {
+	if err := p.showAnswered("", s.Output, s.Text); err != nil {
 		return err
 	}
-	if s.Text != "" {
-		_, err := fmt.Fprintf(p.Out, "\n%s\n", Visible(s.Text))
+	text := s.Text
+	if fields, body := answered(text); len(fields) > 0 && within(fields, s.Output) {
+		text = body // the fields are above
+	}
+	if text != "" {
+		_, err := fmt.Fprintf(p.Out, "\n%s\n", Visible(text))
 		return err
 	}
 	return nil

@@ -1,50 +1,66 @@
 package render
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"wf/api"
 	"wf/protocol"
-	"wf/roles/frontmatter"
 )
 
-// A fan-out of more than foldFrom items is one line of a table of steps, with how many ended in
-// which way; of its items only those that did not end well have lines, listed of them at most.
-const (
-	foldFrom = 10
-	oddMax   = 10
-)
+// A FanOut is a fan-out of a run that is folded, with what its steps do not say.
+type FanOut struct {
+	Items []*api.Step   // in the order in which they began
+	Of    int           // how many it has in all; 0 is as many as Items
+	Span  time.Duration // from the beginning of the first to the end of the last; 0 is unknown
+	Cost  string        // of its model calls, "" without any
+}
 
-// stepTable writes the steps of a run, a line each; those of long fan-outs are folded.
-func (p *Printer) stepTable(steps []*api.Step) error {
-	fans := map[string][]*api.Step{}
+// FanOf is the name that the items of a fan-out share, "" for a step that is none.
+func FanOf(s *api.Step) string { return fanName(s.ID) }
+
+func fanName(step string) string {
+	name, _, item := strings.Cut(step, "[")
+	if !item {
+		return ""
+	}
+	return name
+}
+
+// Fans are the fan-outs among the steps that have too many items to show them one by one, by name.
+func (p *Printer) Fans(steps []*api.Step) map[string]*FanOut {
+	fans := map[string]*FanOut{}
+	if p.All {
+		return fans
+	}
 	for _, s := range steps {
-		if s.Item != nil && !p.All {
-			fans[fanOf(s)] = append(fans[fanOf(s)], s)
+		if name := FanOf(s); name != "" {
+			if fans[name] == nil {
+				fans[name] = &FanOut{}
+			}
+			fans[name].Items = append(fans[name].Items, s)
 		}
 	}
+	maps.DeleteFunc(fans, func(_ string, x *FanOut) bool { return len(x.Items) <= foldFrom })
+	return fans
+}
+
+// stepTable writes the steps of a run, a line each; those of long fan-outs are folded.
+func (p *Printer) stepTable(run protocol.RunID, steps []*api.Step, fans map[string]*FanOut) error {
 	var rows [][]string
 	for _, s := range steps {
-		fan := fans[fanOf(s)]
-		switch {
-		case s.Item == nil || len(fan) <= foldFrom:
+		switch fan := fans[FanOf(s)]; {
+		case fan == nil:
 			rows = append(rows, p.stepRow(s))
-		case fan[0] == s:
-			rows = append(rows, p.foldedRows(fan)...)
+		case fan.Items[0] == s:
+			rows = append(rows, p.foldedRows(run, fan)...)
 		}
 	}
 	return Table(p.Out, rows)
-}
-
-// fanOf is the name that the items of a fan-out share.
-func fanOf(s *api.Step) string {
-	name, _, _ := strings.Cut(s.ID, "[")
-	return name
 }
 
 func (p *Printer) stepRow(s *api.Step) []string {
@@ -67,42 +83,53 @@ func (p *Printer) stepRow(s *api.Step) []string {
 	if len(s.Compactions) > 0 {
 		note = "(compacted) " + note
 	}
-	return []string{"  " + p.Out.sign(s.Status), s.ID, Span(time.Duration(s.MS) * time.Millisecond), result(s), p.Out.Dim(ShortOf(s.CID)), note}
+	sign := s.Status
+	if s.Item != nil && isRed(Stands(s)) {
+		sign = redItem
+	}
+	if s.Child != "" && s.Item != nil && s.Status == string(protocol.StepFailed) {
+		note += "  wf show " + string(s.Child)
+	}
+	return []string{"  " + p.Out.sign(sign), s.ID, Span(time.Duration(s.MS) * time.Millisecond), result(s), p.Out.Dim(ShortOf(s.CID)), note}
 }
 
 // foldedRows are a line for a fan-out, and those of its items that want to be looked at.
-func (p *Printer) foldedRows(fan []*api.Step) [][]string {
-	counts, ms, worst := map[string]int{}, int64(0), string(protocol.StepOK)
+func (p *Printer) foldedRows(run protocol.RunID, fan *FanOut) [][]string {
+	counts := map[string]int{}
 	var rows [][]string
 	odd := 0
-	for _, s := range fan {
-		how := s.Status
-		if s.Held != "" {
-			how = "held"
-		}
-		if r := result(s); strings.HasPrefix(r, "exit ") && r != "exit 0" {
-			how = r
-		}
+	for _, s := range fan.Items {
+		how := Stands(s)
 		counts[how]++
-		ms += s.MS
-		if how == string(protocol.StepOK) || how == string(protocol.StepSkipped) {
-			continue
-		}
-		if worst == string(protocol.StepOK) || s.Status == string(protocol.StepFailed) {
-			worst = s.Status
-		}
-		if s.Status == "running" { // held or not
+		if !odds(how) || s.Status == "running" || s.Status == "queued" {
 			continue
 		}
 		if odd++; odd <= oddMax {
 			rows = append(rows, p.stepRow(s))
 		}
 	}
-	if odd > oddMax {
-		rows = append(rows, []string{"", fmt.Sprintf("… %d more of %s: --all shows them", odd-oddMax, fanOf(fan[0]))})
+	name, of := FanOf(fan.Items[0]), max(fan.Of, len(fan.Items))
+	if more := of - len(fan.Items); more > 0 {
+		counts[toCome] = more
 	}
-	first := []string{"  " + p.Out.sign(worst), fmt.Sprintf("%s[%d items]", fanOf(fan[0]), len(fan)), Span(time.Duration(ms) * time.Millisecond), tally(counts)}
-	return slices.Concat([][]string{first}, rows)
+	if odd > oddMax {
+		rows = append(rows, []string{"", fmt.Sprintf("… %s more of %s: %s", grouped(odd-oddMax), name, allCommand("show", run))})
+	}
+	span := ""
+	if fan.Span > 0 {
+		span = Span(fan.Span)
+	}
+	text := strings.TrimSpace(fmt.Sprintf("%s items: %s  %s", grouped(of), tally(counts), fan.Cost))
+	return slices.Concat([][]string{{"  " + p.Out.sign(worst(counts)), name, span, text}}, rows)
+}
+
+// Stands is how a step stands, in a word: its status, held, or what is to be looked at of one that ended ok: the
+// code of a command other than 0, or that its answer was cut off.
+func Stands(s *api.Step) string {
+	if s.Held != "" && s.Status == "running" {
+		return "held"
+	}
+	return howEnded(s.Status, result(s), s.CutOff)
 }
 
 // result is how a step ended, in a word or two.
@@ -123,23 +150,24 @@ func result(s *api.Step) string {
 
 // said is the most telling text of a step: why it failed, or what it concluded.
 func said(s *api.Step) string {
-	switch {
-	case s.Error != nil:
+	if s.Error != nil {
 		return why(s.Error)
-	case s.Text != "":
-		return gist(s.Text)
 	}
 	fields, err := fieldsOf(s.Output)
 	if err != nil {
 		return string(s.Output)
 	}
-	var parts []string
-	for _, f := range fields {
-		if text := f.text(); text != "" && (f.name != "exit_code" || s.Action != protocol.ActRun) { // which result tells
-			parts = append(parts, f.name+": "+text)
-		}
+	if s.Action == protocol.ActRun { // result tells of its exit code
+		fields = slices.DeleteFunc(fields, func(f field) bool { return f.name == "exit_code" })
 	}
-	return strings.Join(parts, ", ")
+	structured, body := answered(s.Text)
+	switch {
+	case s.Action == protocol.ActAsk && len(fields) > 0:
+		return telling(fields, "")
+	case s.Text == "", len(structured) > 0 && len(fields) > 0:
+		return telling(inOrder(fields, s.Text), body)
+	}
+	return gist(s.Text)
 }
 
 // why says why a step failed; the reason of a parked one holds its phase already.
@@ -159,24 +187,4 @@ func failures(s *api.Step) int {
 		}
 	}
 	return n
-}
-
-// withoutFences is an answer with the fields in front of it on one line, without their fences.
-func withoutFences(text string) string {
-	fields, body := fieldsAndBody(text)
-	return strings.TrimLeft(fields+"\n"+body, "\n")
-}
-
-// gist is the most telling line of an answer: the last one, or the fields where they are all.
-func gist(text string) string {
-	fields, body := fieldsAndBody(text)
-	return cmp.Or(lastLine(body), fields)
-}
-
-func fieldsAndBody(text string) (fields, body string) {
-	fields, body, err := frontmatter.Split(text)
-	if err != nil {
-		return "", text
-	}
-	return strings.Join(strings.FieldsFunc(fields, func(r rune) bool { return r == '\n' }), ", "), body
 }

@@ -32,6 +32,9 @@ const resultLines = 10
 
 func (s *transcript) Notice(n api.Update) {
 	if d, ok := n.Data.(protocol.Delta); ok {
+		if s.Fold.folds(n.Step) {
+			return
+		}
 		s.said(n.Step, d.Kind).WriteString(d.Text)
 		s.speak(n.Step, d.Kind, d.Text)
 		return
@@ -39,6 +42,23 @@ func (s *transcript) Notice(n api.Update) {
 	if n.Entry == nil {
 		return
 	}
+	x := s.fold(n.Run, n.Step, n.Entry.TS, n.Data)
+	s.about(x.fan, x.before)
+	if x.own {
+		s.event(n)
+	}
+	s.about(x.fan, x.behind)
+}
+
+// about are lines about a fan-out that is folded.
+func (s *transcript) about(x *fan, texts []string) {
+	for _, text := range texts {
+		s.line(x.name, s.w.Cyan("●"), text)
+	}
+}
+
+// event shows one that has lines of its own.
+func (s *transcript) event(n api.Update) {
 	switch d := n.Data.(type) {
 	case protocol.TextSaid:
 		s.rest(n.Step, "text", d.Content.S)
@@ -61,6 +81,9 @@ func (s *transcript) Notice(n api.Update) {
 		sign := s.w.Green("✓")
 		if d.Status == protocol.StepFailed {
 			sign = s.w.Red("✗")
+		}
+		if isRed(s.itemEnded(n.Step, d, false)) {
+			sign = s.w.sign(redItem)
 		}
 		s.line(n.Step, sign, s.tell(d))
 	default:
@@ -176,4 +199,9 @@ func (s *transcript) endRow() {
 	}
 }
 
-func (s *transcript) Close() { s.endRow() }
+func (s *transcript) Close() {
+	s.endRow()
+	for _, x := range s.Fold.left() {
+		s.about(x, []string{x.String()})
+	}
+}

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"wf/api"
+	"wf/cmd/internal/render"
+	"wf/protocol"
+)
+
+// folded reads the newest steps of a run for a person, w.Limit lines of them: a long fan-out is one line, of all of its
+// items. Where it began before what is read first, all steps are read at once: parts of them would each look for it anew.
+func (a *app) folded(ctx context.Context, p *target, run protocol.RunID, w api.Window) (*api.Run, map[string]*render.FanOut, error) {
+	v, err := p.Run(ctx, run, w)
+	if err != nil || a.AsJSON() || a.All {
+		return v, nil, err
+	}
+	if v.Earlier != 0 && a.lacks(v.Steps, w.Limit) {
+		if v, err = p.Run(ctx, run, api.Window{Before: w.Before}); err != nil {
+			return nil, nil, err
+		}
+	}
+	a.cut(v, w.Limit)
+	fans := a.Fans(v.Steps)
+	return v, fans, a.measure(ctx, p, v, fans)
+}
+
+// lacks reports whether steps before these belong to so many lines: there are fewer, or a fan-out begins earlier.
+func (a *app) lacks(steps []*api.Step, lines int) bool {
+	whole, have := map[string]bool{}, 0
+	fans := a.Fans(steps)
+	for _, s := range steps {
+		name := render.FanOf(s)
+		whole[name] = whole[name] || name == "" || *s.Item == 0
+		if fan := fans[name]; fan == nil || fan.Items[0] == s {
+			have++
+		}
+	}
+	for _, w := range whole {
+		if !w {
+			return true
+		}
+	}
+	return have < lines
+}
+
+// cut leaves the newest lines of the steps. What began before them is Earlier.
+func (a *app) cut(v *api.Run, lines int) {
+	fans := a.Fans(v.Steps)
+	var first []*api.Step // of each line
+	for _, s := range v.Steps {
+		if fan := fans[render.FanOf(s)]; fan == nil || fan.Items[0] == s {
+			first = append(first, s)
+		}
+	}
+	if lines > 0 && len(first) > lines {
+		from := first[len(first)-lines].Began
+		v.Earlier = from
+		v.Steps = slices.DeleteFunc(v.Steps, func(s *api.Step) bool {
+			fan := fans[render.FanOf(s)]
+			return s.Began < from || fan != nil && fan.Items[0].Began < from
+		})
+	}
+	if len(v.Steps) >= v.Count() {
+		v.Total = 0
+	}
+}
+
+// measure adds to fan-outs what their steps do not say: the number of their items, their time and their cost.
+func (a *app) measure(ctx context.Context, p *target, v *api.Run, fans map[string]*render.FanOut) error {
+	called := false
+	for _, fan := range fans {
+		last, open := protocol.Seq(0), false
+		for _, s := range fan.Items {
+			last, open, called = max(last, s.Ended), open || s.Ended == 0, called || s.Usage.Calls > 0
+		}
+		first, err := eventOf(ctx, p, v.ID, fan.Items[0].Began)
+		if err != nil {
+			return err
+		}
+		if d, ok := first.Data.(protocol.StepStarted); ok {
+			fan.Of = d.Of
+		}
+		end, err := time.Parse(time.RFC3339, v.Updated)
+		if !open {
+			var x api.Update
+			if x, err = eventOf(ctx, p, v.ID, last); err == nil {
+				end = x.Entry.Time()
+			}
+		}
+		if err != nil {
+			return err
+		}
+		fan.Span = end.Sub(first.Entry.Time())
+	}
+	if !called {
+		return nil
+	}
+	cost, err := p.Cost(ctx, v.ID, "step")
+	if err != nil {
+		return err
+	}
+	for name, fan := range fans {
+		fan.Cost = render.CostOf(cost.Items, func(r *api.CostRow) bool { return render.FanOf(&api.Step{ID: r.Name}) == name })
+	}
+	return nil
+}
+
+// eventOf is one event of a run.
+func eventOf(ctx context.Context, p *target, run protocol.RunID, seq protocol.Seq) (out api.Update, err error) {
+	err = p.Follow(ctx, run, api.Following{From: seq - 1, To: seq}, func(u api.Update) error {
+		if u.Entry != nil {
+			out = u
+		}
+		return nil
+	})
+	if err == nil && out.Entry == nil {
+		err = protocol.ErrCorrupt.With("", "run %s has no event %d", run, seq)
+	}
+	return out, err
+}
