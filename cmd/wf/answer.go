@@ -25,7 +25,8 @@ func newAnswer(a *app) *cobra.Command {
 		Use:   "answer RUN|RUN:STEP [TEXT]",
 		Short: "Answer what a run asks, and go on with it",
 		Long: `Answer a question, approve a tool call, or give a signal to a run that waits for it; then the run goes
-on. The answer is on disk before anything happens. TEXT - reads the answer from stdin.
+on. The answer is on disk before anything happens. TEXT - reads the answer from stdin. Without an answer on the command
+line, the question is asked at the terminal, a form field by field; Esc leaves it open.
 
 A tool call is shown whole by wf show RUN. It is answered with allow (this call), allow_run (exactly this
 call, until the run ends; not offered without a sandbox) or deny, and a reason that the agent reads. A call
@@ -92,6 +93,30 @@ func (f answerFlags) read(v *api.Run, step string) (protocol.JSON, error) {
 	return protocol.CanonicalJSON(fields)
 }
 
+// empty reports whether the command line answers nothing.
+func (f answerFlags) empty() bool {
+	return f.Text == "" && f.Choice == "" && f.Signal == "" && len(f.fields) == 0
+}
+
+// askFor asks the person at the terminal for an answer until one fits, and names the step that it answers; "" where
+// the person leaves it open.
+func (a *app) askFor(ctx context.Context, p *target, at api.Ref) (step string, err error) {
+	for step == "" {
+		v, err := p.Run(ctx, at.Run, api.Window{Limit: lastSteps})
+		if err != nil {
+			return "", err
+		}
+		asked, err := a.person.Ask(ctx, v, at.Step, func(ctx context.Context, x api.Answer) (err error) {
+			step, err = p.Answer(ctx, at.Run, x)
+			return err
+		})
+		if err != nil || !asked {
+			return "", err
+		}
+	}
+	return step, nil
+}
+
 func (a *app) answerRun(ctx context.Context, p *target, arg string, f answerFlags) error {
 	at, err := p.runOrStep(ctx, arg)
 	if err != nil {
@@ -106,8 +131,20 @@ func (a *app) answerRun(ctx context.Context, p *target, arg string, f answerFlag
 		return err
 	}
 	f.Step, f.Fields = at.Step, json.RawMessage(fields)
-	step, err := p.Answer(ctx, at.Run, f.Answer)
-	if err != nil {
+	var step string
+	open := slices.ContainsFunc(before.Waiting, func(w api.Waiting) bool { return at.Step == "" || w.Step == at.Step })
+	if open && f.empty() && a.interactive() && !a.AsJSON() {
+		if step, err = a.askFor(ctx, p, at); err != nil {
+			return err
+		}
+		if step == "" { // it is left open
+			v, err := a.shown(ctx, p, at.Run)
+			if err != nil {
+				return err
+			}
+			return a.tellEnd(v)
+		}
+	} else if step, err = p.Answer(ctx, at.Run, f.Answer); err != nil {
 		return err
 	}
 	switch {

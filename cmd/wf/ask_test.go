@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os/exec"
 	"strings"
 	"testing"
 
@@ -61,58 +62,103 @@ roles:
         size: {enum: [small, large]}
         tea: {type: boolean}
         motto: {type: string}
-outputs: {zip: "${{ steps.who.output.zip }}", name: "${{ steps.who.output.name }}", age: "${{ steps.who.output.age }}", size: "${{ steps.who.output.size }}", tea: "${{ steps.who.output.tea }}"}
+outputs: {zip: "${{ steps.who.output.zip }}", name: "${{ steps.who.output.name }}", age: "${{ steps.who.output.age }}", size: "${{ steps.who.output.size }}", tea: "${{ steps.who.output.tea }}", motto: "${{ steps.who.output.motto }}"}
 `
 
+// F-07: a form is filled in field by field as it was written, and what does not fit is asked for again beside its field.
 func TestAFormIsFilledInAtTheTerminalFieldByField(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	write(t, dir, "join.yaml", askForm)
 	p := atTerminal(t, dir, "wf", "run", "join.yaml")
-	p.shows("who#1 asks: Who are you?\r\n  zip string, required\r\n> ")
+	p.onScreen("who#1 asks: Who are you?\n")
+	p.onScreen("zip  string, required  (1 of 6)")
 	p.press("\r")
-	p.shows("zip: a value is required")
-	p.shows("\r\n> ")
+	p.onScreen("zip: a value is required")
 	p.press("01234\r")
-	p.shows("  name string, required\r\n    As on your passport\r\n> ")
+	p.onScreen("  zip: 01234\n  name  string, required  (2 of 6)\n    As on your passport\n")
 	p.press("A\r")
-	p.shows("    name: minLength: got 1, want 2\r\n> ")
-	p.press("Ada\r")
-	p.shows("  age integer, Enter is 36\r\n> ")
+	p.onScreen("    name: minLength: got 1, want 2")
+	p.press("da\r")
+	p.onScreen("age  integer, Enter is 36")
 	p.press("old\r")
-	p.shows("    age: got string, want integer\r\n> ")
-	p.press("\r")
-	p.shows("  size one of them, required\r\n    1  small\r\n    2  large\r\n> ")
+	p.onScreen("    age: got string, want integer")
+	p.press("\x15\r") // Ctrl-U
+	p.onScreen("size  one of them, required  (4 of 6)\n    1  small\n    2  large\n")
 	p.press("3\r")
-	p.shows("    size: value must be one of 'small', 'large'\r\n> ")
-	p.press("2\r")
-	p.shows("  tea yes or no, may be left empty\r\n> ")
+	p.onScreen("    size: value must be one of 'small', 'large'")
+	p.press("\x7f2\r")
+	p.onScreen("tea  yes or no, may be left empty")
 	p.press("yes\r")
-	p.shows("  motto string, may be left empty\r\n> ")
-	p.press("\r")
+	p.onScreen("motto  string, may be left empty")
+	p.press("one\x1b\rtwo\x1b[200~\nthr\x1b[31mee\x1b[201~\r") // Alt+Enter, then pasted
 	if got := p.ends(); got != 0 {
-		t.Fatalf("exit %d:\n%s", got, p.all())
+		t.Fatalf("exit %d:\n%s", got, p.screen())
 	}
-	for _, field := range []string{"zip: 01234", "name: Ada", "age: 36", "size: large", "tea: true"} {
-		if !strings.Contains(p.all(), field+"\r\n") {
-			t.Errorf("the outputs lack %q:\n%s", field, p.all())
+	for _, field := range []string{"zip: 01234", "name: Ada", "age: 36", "size: large", "tea: true", "motto: one\n    two\n    three"} {
+		if !strings.Contains(p.screen(), field+"\n") {
+			t.Errorf("the outputs lack %q:\n%s", field, p.screen())
+		}
+	}
+	if d := cmp.Diff(p.found, p.left); d != "" {
+		t.Errorf("the terminal has other settings than before:\n%s", d)
+	}
+}
+
+// A form that is left stays open: the run waits, and what is shown then fills it in, at the terminal or by a command that is copied.
+func TestAFormThatIsLeftIsAnsweredLater(t *testing.T) {
+	t.Parallel()
+	for name, key := range map[string]string{"Esc": "\x1b", "Ctrl-C": "\x03", "Ctrl-D": "\x04"} {
+		dir := t.TempDir()
+		write(t, dir, "join.yaml", askForm)
+		p := atTerminal(t, dir, "wf", "run", "join.yaml")
+		p.onScreen("zip  string, required")
+		p.press("01234\r")
+		p.onScreen("As on your passport")
+		p.press(key)
+		if got := p.ends(); got != 8 {
+			t.Fatalf("%s: exit %d:\n%s", name, got, p.screen())
+		}
+		_, next, found := strings.Cut(p.screen(), "next   ")
+		if !found || !strings.Contains(p.screen(), "name   string, required       As on your passport") {
+			t.Fatalf("%s: the fields, and how they are answered, are not told:\n%s", name, p.screen())
+		}
+		next, _, _ = strings.Cut(next, "\n")
+		cmd := exec.Command("sh", "-c", next)
+		cmd.Dir, cmd.Env = dir, p.cmd.Env
+		if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "name: ……") {
+			t.Errorf("%s: %s: %v\n%s", name, next, err, out)
 		}
 	}
 }
 
-func TestTheEndOfInputLeavesAFormOpen(t *testing.T) {
+// Where no value is known that a form takes, the command that is shown asks for the fields at the terminal.
+func TestWfAnswerAsksForTheFieldsOfAForm(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	write(t, dir, "join.yaml", askForm)
-	p := atTerminal(t, dir, "wf", "run", "join.yaml")
-	p.shows("zip string, required\r\n> ")
-	p.press("01234\r")
-	p.shows("As on your passport\r\n> ")
-	p.press("\x04")
-	if got := p.ends(); got != 8 {
-		t.Fatalf("exit %d:\n%s", got, p.all())
+	write(t, dir, "code.yaml", "wf: 1\nname: code\nroles:\n  gate:\n    ask: Which one?\n    choices: [yes, no]\n    form: {type: object, required: [code], properties: {code: {type: string, pattern: '^[A-Z]{3}-[0-9]$'}, wide: {type: string}}}\n"+
+		"outputs: {code: \"${{ steps.gate.output.code }}\", wide: \"${{ steps.gate.output.wide }}\", choice: \"${{ steps.gate.output.choice }}\"}\n")
+	if out, err := wfIn(dir, "run", "code.yaml", "--no-input").CombinedOutput(); err == nil || !strings.Contains(string(out), "wf answer") || strings.Contains(string(out), "--field") {
+		t.Fatalf("%v\n%s", err, out)
 	}
-	p.shows("--field zip=… --field name=…")
+	p := atTerminal(t, dir, "wf", "answer", "-1")
+	p.onScreen("answer  one of them, required  (1 of 3)\n    1  yes\n    2  no\n")
+	p.press("maybe\r")
+	p.onScreen("answer: pick one by its number or name")
+	p.press("\x152\r")
+	p.onScreen("code  string, required")
+	p.press("abc\r")
+	p.onScreen("code: 'abc' does not match pattern")
+	p.press("\x15ABC-1\r")
+	p.onScreen("wide  string")
+	p.press("日本\x1b[Z") // Shift+Tab
+	p.onScreen("> ABC-1")
+	p.press("\x7f2\r")
+	p.onScreen("> 日本")
+	p.press("\r")
+	if got := p.ends(); got != 0 || !strings.Contains(p.screen(), "choice: no\n  code: ABC-2\n  wide: 日本\n") {
+		t.Errorf("exit %d:\n%s", got, p.screen())
+	}
 }
 
 // F-38: a tool call that is asked for at the terminal is shown to its end, Enter answers nothing, and the

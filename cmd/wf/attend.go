@@ -95,7 +95,7 @@ func (a *app) followAndAsk(ctx context.Context, p *target, run protocol.RunID, f
 		if err != nil {
 			return err
 		}
-		asked, err := a.person.Ask(ctx, v, func(ctx context.Context, x api.Answer) error {
+		asked, err := a.person.Ask(ctx, v, "", func(ctx context.Context, x api.Answer) error {
 			_, err := p.Answer(ctx, run, x)
 			return err
 		})

@@ -3,7 +3,6 @@ package ask
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -25,20 +24,26 @@ type Terminal struct {
 }
 
 // Ask asks the person at the terminal what a run waits for, and has the answer recorded.
-// It reports false where the run waits for something else, or the person leaves it open.
-func (t *Terminal) Ask(ctx context.Context, v *api.Run, record func(context.Context, api.Answer) error) (bool, error) {
+// It reports false where the run waits for something else, or the person leaves it open. With step, only what that step
+// asks is asked for.
+func (t *Terminal) Ask(ctx context.Context, v *api.Run, step string, record func(context.Context, api.Answer) error) (bool, error) {
 	if v.Status != protocol.Waiting {
 		return false, nil
 	}
 	for _, w := range v.Waiting {
+		if step != "" && w.Step != step {
+			continue
+		}
 		switch w.Kind {
 		case protocol.WaitQuestion, protocol.WaitChoice, protocol.WaitApproval, protocol.WaitTask:
 		default:
 			continue
 		}
 		fmt.Fprintf(t.Err, "\n%s %s\n", t.Err.Bold(w.Step+" asks:"), render.IndentLines(w.Question, "  "))
-		for i, c := range w.Choices {
-			fmt.Fprintf(t.Err, "  %d  %s\n", i+1, c.Label)
+		if len(w.Form) == 0 { // else the form lists them
+			for i, c := range w.Choices {
+				fmt.Fprintf(t.Err, "  %d  %s\n", i+1, c.Label)
+			}
 		}
 		if text := render.Asking(w); text != "" {
 			fmt.Fprintf(t.Err, "  %s\n", t.Err.Dim(text))
@@ -65,38 +70,26 @@ func (t *Terminal) Ask(ctx context.Context, v *api.Run, record func(context.Cont
 	return false, nil
 }
 
-// readReply reads what a question asks for: a line, unless there is nothing but a form, and
-// then each field of the form. It is nil where the person leaves the question open, by an
-// empty line or the end of input. A number picks a choice; with a text behind it, the text goes
-// along.
+// readReply reads what a question asks for: a line, or what its form takes. It is nil where the person leaves the
+// question open.
 func (t *Terminal) readReply(ctx context.Context, w api.Waiting) (*api.Answer, error) {
-	var reply api.Answer
-	if len(w.Form) == 0 || len(w.Choices) > 0 {
-		text, err := t.readLine(ctx, prompt)
-		if text == "" && (err == nil || errors.Is(err, io.EOF)) {
-			return nil, nil
-		}
-		if err != nil {
+	if len(w.Form) > 0 {
+		f := NewForm(w)
+		filled, err := t.fill(ctx, f)
+		if err != nil || !filled {
 			return nil, err
 		}
-		reply.Text = text
-		number, rest, _ := strings.Cut(text, " ")
-		for i, c := range w.Choices {
-			if number == fmt.Sprint(i+1) || strings.EqualFold(number, c.Value) {
-				reply = api.Answer{Choice: c.Value, Text: strings.TrimSpace(rest)}
-				break
-			}
-		}
+		reply, err := f.Answer()
+		return &reply, err
 	}
-	if len(w.Form) == 0 {
-		return &reply, nil
-	}
-	fields, err := t.readForm(ctx, string(w.Form))
-	if errors.Is(err, io.EOF) {
+	text, err := t.readLine(ctx, prompt)
+	switch {
+	case text == "" && (err == nil || errors.Is(err, io.EOF)), text == "\x1b" && err == nil: // Esc
 		return nil, nil
+	case err != nil:
+		return nil, err
 	}
-	reply.Fields = json.RawMessage(fields)
-	return &reply, err
+	return new(choiceIn(w, text)), nil
 }
 
 // prompt stands in front of an answer.
@@ -139,33 +132,6 @@ func (t *Terminal) Confirm(ctx context.Context, question string) (bool, error) {
 	return strings.HasPrefix(strings.ToLower(text), "y"), nil
 }
 
-// readForm asks for the fields of a form, one after the other as they were written. A value that
-// does not fit is asked for again, with the reason. io.EOF is the end of input.
-func (t *Terminal) readForm(ctx context.Context, form string) (protocol.JSON, error) {
-	filled := map[string]any{}
-	for _, f := range protocol.FormFields(form) {
-		fmt.Fprintf(t.Err, "  %s %s\n", t.Err.Bold(render.Visible(f.Name)), t.Err.Dim(render.AboutField(f)))
-		if f.Description != "" {
-			fmt.Fprintf(t.Err, "    %s\n", render.IndentLines(f.Description, "    "))
-		}
-		for i, v := range f.Enum {
-			fmt.Fprintf(t.Err, "    %d  %s\n", i+1, render.Visible(protocol.JSONText(v)))
-		}
-		for {
-			text, err := t.readLine(ctx, prompt)
-			if err != nil {
-				return nil, err
-			}
-			wrong := fillField(filled, f, text, form)
-			if wrong == "" {
-				break
-			}
-			fmt.Fprintf(t.Err, "    %s\n", t.Err.Red(render.Visible(f.Name+": "+wrong)))
-		}
-	}
-	return protocol.CanonicalJSON(filled)
-}
-
 // fillField puts what was written for a field among those that are filled, and says what is
 // wrong with it. An empty text is the default; without one, a field that is not required is
 // left out.
@@ -176,7 +142,7 @@ func fillField(filled map[string]any, f protocol.FormField, text, form string) (
 	case text == "" && len(f.Default) > 0:
 		filled[f.Name] = f.Default
 	case text == "" && f.Required:
-		return "a value is required (Ctrl-D leaves the question open)"
+		return "a value is required (Esc leaves the question open)"
 	case text == "":
 		return ""
 	case len(f.Enum) > 0 && err == nil && n >= 1 && n <= len(f.Enum):
@@ -188,7 +154,7 @@ func fillField(filled map[string]any, f protocol.FormField, text, form string) (
 	if err != nil {
 		return err.Error()
 	}
-	at := "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(f.Name)
+	at := render.FieldPointer(f.Name)
 	var reasons []string
 	for _, v := range frontmatter.Validate(so, form) {
 		if rest, of := strings.CutPrefix(v.Pointer, at); of && (rest == "" || rest[0] == '/') {

@@ -9,6 +9,7 @@ import (
 
 	"wf/api"
 	"wf/protocol"
+	"wf/roles/frontmatter"
 )
 
 // Next is the most useful next command.
@@ -107,6 +108,8 @@ func nextAnswer(v *api.Run) string {
 			return fmt.Sprintf("wf answer %s --signal %s", v.ID, w.Question)
 		case w.Kind == protocol.WaitApproval: // whether to allow it is for the user to say
 			return fmt.Sprintf(`%s --choice allow, or: wf answer %s:%s "deny WHY"; wf show %s has all of the call`, answer, v.ID, w.Step, v.ID)
+		case len(w.Form) > 0 && fields == "": // it asks for each field
+			return answer
 		case len(w.Choices) > 0:
 			pick := max(0, slices.IndexFunc(w.Choices, func(c protocol.Choice) bool { return c.Primary }))
 			answer += " --choice " + protocol.ShellWord(w.Choices[pick].Value)
@@ -143,20 +146,50 @@ func WaitsFor(v *api.Run) string {
 	}
 }
 
-// fieldFlags are the flags of wf answer that fill in a form: those that are required and have
-// no default, or, where there is none such, the first, each with a value that its type takes.
+// fieldFlags are the flags of wf answer that fill in a form: those that are required, or,
+// where there is none such, the first, each with its default or another value that the form takes. It is "" where no such
+// values are known: then wf answer asks for them.
 func fieldFlags(form string) string {
 	fields := protocol.FormFields(form)
-	var flags []string
-	for _, f := range fields {
-		if f.Required && len(f.Default) == 0 {
-			flags = append(flags, "--field "+protocol.ShellWord(f.Name+"="+f.Example()))
-		}
+	wanted := slices.DeleteFunc(slices.Clone(fields), func(f protocol.FormField) bool { return !f.Required })
+	if len(wanted) == 0 && len(fields) > 0 {
+		wanted = fields[:1]
 	}
-	if len(flags) == 0 && len(fields) > 0 {
-		flags = append(flags, "--field "+protocol.ShellWord(fields[0].Name+"="+fields[0].Example()))
+	var flags []string
+	for _, f := range wanted {
+		value, ok := example(f, form)
+		if !ok {
+			return ""
+		}
+		flags = append(flags, "--field "+protocol.ShellWord(f.Name+"="+value))
 	}
 	return strings.Join(flags, " ")
+}
+
+// examples are tried where the plainest value of a type is none that a form takes.
+var examples = []string{"……", "………", "…………", "……………", "…………………………", "………………………………………………", "a", "abc", "0", "10", "100", "1000", "2026-01-31", "12:00:00Z",
+	"2026-01-31T12:00:00Z", "ada@example.org", "https://example.org", `["…"]`, "[1]"}
+
+// example is a value of a field as wf answer reads it that the form takes.
+func example(f protocol.FormField, form string) (string, bool) {
+	for _, text := range append([]string{f.Example()}, examples...) {
+		data, err := protocol.CanonicalJSON(map[string]any{f.Name: f.Read(text)})
+		if err != nil {
+			continue
+		}
+		at := FieldPointer(f.Name)
+		if !slices.ContainsFunc(frontmatter.Validate(data, form), func(v frontmatter.Violation) bool {
+			return v.Pointer == at || strings.HasPrefix(v.Pointer, at+"/")
+		}) {
+			return text, true
+		}
+	}
+	return "", false
+}
+
+// FieldPointer is the place of a field in what was filled in, as validation names it.
+func FieldPointer(name string) string {
+	return "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
 }
 
 // A State is the state of a run for people: its status, or why no process drives it.

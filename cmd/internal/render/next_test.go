@@ -23,3 +23,28 @@ func TestTheSuggestedAnswerIsThePrimaryOne(t *testing.T) {
 		}
 	}
 }
+
+// F-07: the command that is suggested for a form has values that the form takes; where none are known, the command asks for them.
+func TestTheSuggestedFieldsFitTheForm(t *testing.T) {
+	for form, want := range map[string]string{
+		`{"type":"object","required":["b","a"],"properties":{"a":{"type":"integer","minimum":18},"b":{"type":"string","minLength":3}}}`:         " --field b=……… --field a=18",
+		`{"type":"object","required":["age","who"],"properties":{"age":{"type":"integer","default":36},"who":{"enum":["x y","z"]},"c":{}}}`:     ` --field age=36 --field 'who=x y'`,
+		`{"type":"object","properties":{"tea":{"type":"boolean"},"when":{"type":"string"}}}`:                                                    " --field tea=true",
+		`{"type":"object","required":["list"],"properties":{"list":{"type":"array","minItems":1,"items":{"type":"string"}}}}`:                   ` --field 'list=["…"]'`,
+		`{"type":"object","required":["code"],"properties":{"code":{"type":"string","pattern":"^[A-Z]{3}$"}}}`:                                  "",
+		`{"type":"object","required":["n","code"],"properties":{"n":{"type":"integer","multipleOf":10,"minimum":15},"code":{"type":"string"}}}`: " --field n=100 --field code=…",
+	} {
+		v := &api.Run{ID: "RUN", Status: protocol.Waiting, Waiting: []api.Waiting{{Step: "a#1", Kind: protocol.WaitQuestion, Form: protocol.JSON(form)}}}
+		if got := Next(v); got != "wf answer RUN:a#1"+want {
+			t.Errorf("%s: %s", form, got)
+		}
+		v.Waiting[0].Choices = []protocol.Choice{{Value: "yes"}}
+		choose := " --choice yes"
+		if want == "" {
+			choose = ""
+		}
+		if got := Next(v); got != "wf answer RUN:a#1"+choose+want {
+			t.Errorf("%s with choices: %s", form, got)
+		}
+	}
+}

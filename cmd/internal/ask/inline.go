@@ -1,0 +1,56 @@
+package ask
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"wf/cmd/internal/plain"
+)
+
+// inline shows a form below what was printed, and leaves what was filled in there.
+type inline struct {
+	*Form
+	width, height int
+}
+
+func (i *inline) Init() tea.Cmd { return nil }
+
+func (i *inline) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	if size, ok := msg.(tea.WindowSizeMsg); ok {
+		i.width, i.height = size.Width, size.Height
+		return i, nil
+	}
+	i.Form.Update(msg)
+	if i.State() != Filling {
+		return i, tea.Quit
+	}
+	return i, nil
+}
+
+func (i *inline) View() tea.View {
+	v := tea.NewView("")
+	if i.width > 0 && i.height > 1 {
+		lines := i.Lines(i.width, i.height-1)
+		if i.State() != Filling {
+			lines = append(lines, "") // the last line is wiped when the program ends
+		}
+		v.Content = plain.Painted(strings.Join(lines, "\n"))
+	}
+	return v
+}
+
+// fill has a form filled in at the terminal. It reports false where the person leaves it.
+func (t *Terminal) fill(ctx context.Context, f *Form) (bool, error) {
+	if f.State() == Filled { // a form without fields
+		return true, nil
+	}
+	p := tea.NewProgram(&inline{Form: f}, tea.WithContext(ctx), tea.WithInput(t.In), tea.WithOutput(t.Err.Writer), tea.WithoutSignalHandler())
+	_, err := p.Run()
+	if errors.Is(err, tea.ErrProgramKilled) && ctx.Err() != nil {
+		return false, context.Cause(ctx)
+	}
+	return f.State() == Filled, err
+}
