@@ -16,7 +16,8 @@ func newTUI(a *app) *cobra.Command {
 		Use:   "tui",
 		Short: "Look through the runs in the terminal",
 		Long: `Look through the runs in the terminal: the list, the chain of steps with their visits, and of each the output,
-messages, events, the difference to the visit before, cost and proof. What moves is followed; ? lists the keys.`,
+messages, events, the difference to the visit before, cost and proof. What moves is followed. Keys answer, resume, fork,
+cancel and delete the run under the cursor; ? lists them. Runs that go on in it are suspended when it is left.`,
 		Example: `  wf tui
   wf tui --hub http://127.0.0.1:8766`,
 		Args: takes(0, 0),

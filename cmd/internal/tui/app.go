@@ -9,9 +9,9 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"wf/api"
+	"wf/cmd/internal/ask"
 	"wf/cmd/internal/frame"
 	"wf/cmd/internal/plain"
-	"wf/cmd/internal/render"
 	"wf/protocol"
 )
 
@@ -30,13 +30,16 @@ type App struct {
 	ctx    context.Context
 	source Source
 
-	runs   []api.Row
-	read   bool      // the runs were, once
-	now    time.Time // when they were
-	filter string
+	runs   runs
 	view   *api.Run
-	text   string // of the page
-	said   string
+	text   string         // of the page
+	part   protocol.Seq   // Step.Before of the part of the page that is shown
+	parts  []protocol.Seq // of the parts behind it
+	before protocol.Seq   // of the part before it; 0 where there is none
+	lines  wrapped        // text as it is shown
+	said   string         // at the bottom
+	wrong  bool           // it is an error
+	whole  string         // all of the last error
 
 	run, step list
 	page      Page
@@ -44,9 +47,19 @@ type App struct {
 	left      int // cells of it that are left of the screen
 	room      int // lines for it when it was drawn last
 	focus     pane
-	typing    typing // what is written at the bottom
+	over      *overlay
+	form      *ask.Form // that is filled in
+	formOf    api.Waiting
+	filtering bool // the filter is written
 	line      []rune
-	help      bool
+	wanted    protocol.RunID // is chosen as soon as it is in the list
+
+	older     bool           // older runs are being read
+	earlier   bool           // earlier steps are
+	looking   protocol.RunID // a run that is being read
+	lookAgain bool           // when it was
+	paging    bool           // a page is being read
+	pageAgain bool
 
 	epoch  int // of the run that is followed
 	stop   context.CancelFunc
@@ -55,15 +68,6 @@ type App struct {
 	height int
 }
 
-// typing says what the line at the bottom is for.
-type typing int
-
-const (
-	nothing typing = iota
-	filtering
-	answering
-)
-
 // New makes the screen.
 func New(ctx context.Context, s Source) *App {
 	return &App{ctx: ctx, source: s, view: &api.Run{}, width: 80, height: 24, moved: make(chan struct{}, 1)}
@@ -71,25 +75,15 @@ func New(ctx context.Context, s Source) *App {
 
 // The messages of commands that have ended.
 type (
-	gotRuns struct {
-		runs []api.Row
-		now  time.Time
-		err  error
-	}
-	gotView struct {
-		id   protocol.RunID
-		view *api.Run
-		err  error
-	}
 	gotPage struct {
 		id   protocol.RunID
-		step string
+		step Step
 		page Page
-		text string
+		text Text
 		err  error
 	}
 	didMove struct{ epoch int }
-	did     struct{ err error }
+	failed  struct{ err error }
 	later   struct{} // it is time to look for new runs
 )
 
@@ -97,7 +91,7 @@ type (
 const lookEvery = 3 * time.Second
 
 // Init reads the runs.
-func (a *App) Init() tea.Cmd { return tea.Batch(a.readRuns, a.wait()) }
+func (a *App) Init() tea.Cmd { return tea.Batch(a.readRuns("", ""), a.wait()) }
 
 func (a *App) wait() tea.Cmd {
 	return func() tea.Msg {
@@ -112,45 +106,44 @@ func (a *App) wait() tea.Cmd {
 	}
 }
 
-func (a *App) readRuns() tea.Msg {
-	runs, err := a.source.Runs(a.ctx)
-	return gotRuns{runs, time.Now(), err}
-}
-
-func (a *App) readView() tea.Cmd {
-	id := a.run.id
-	if id == "" {
-		return nil
-	}
-	return func() tea.Msg {
-		v, err := a.source.Run(a.ctx, protocol.RunID(id))
-		return gotView{protocol.RunID(id), v, err}
-	}
-}
-
+// readPage reads the page that is shown: one at a time, however fast the choice moves.
 func (a *App) readPage() tea.Cmd {
-	id, step, page := protocol.RunID(a.run.id), a.step.id, a.page
+	id, step, page := protocol.RunID(a.run.id), a.chosenStep(), a.page
 	if id == "" {
 		return nil
 	}
+	if a.paging {
+		a.pageAgain = true
+		return nil
+	}
+	a.paging, a.pageAgain = true, false
 	return func() tea.Msg {
 		text, err := a.source.Page(a.ctx, id, step, page)
 		return gotPage{id, step, page, text, err}
 	}
 }
 
-// follow watches the run that is chosen, and no other.
+func (a *App) gotPage(m gotPage) tea.Cmd {
+	a.paging = false
+	if now := a.chosenStep(); m.id == protocol.RunID(a.run.id) && m.step.ID == now.ID && m.step.Before == now.Before && m.page == a.page {
+		a.text, a.before = plain.Text(m.text.Text), m.text.Earlier
+		if m.err != nil {
+			a.text, a.before = plain.Text(whole(m.err)), 0
+		}
+	} else {
+		a.pageAgain = true
+	}
+	if a.pageAgain {
+		return a.readPage()
+	}
+	return nil
+}
+
+// follow watches the run that is chosen from where it was read, and no other.
 func (a *App) follow() tea.Cmd {
-	if a.stop != nil {
-		a.stop()
-	}
-	a.epoch++
-	if a.run.id == "" {
-		return nil
-	}
 	ctx, stop := context.WithCancel(a.ctx)
 	a.stop = stop
-	id, epoch, moved := protocol.RunID(a.run.id), a.epoch, make(chan struct{}, 1)
+	id, from, epoch, moved := a.view.ID, a.view.Seq, a.epoch, make(chan struct{}, 1)
 	a.moved = moved
 	signal := func() {
 		select {
@@ -159,12 +152,21 @@ func (a *App) follow() tea.Cmd {
 		}
 	}
 	watch := func() tea.Msg {
-		if err := a.source.Follow(ctx, id, signal); err != nil && !errors.Is(err, context.Canceled) {
-			return did{err}
+		if err := a.source.Follow(ctx, id, from, signal); err != nil && !errors.Is(err, context.Canceled) {
+			return failed{err}
 		}
 		return nil
 	}
 	return tea.Batch(watch, a.next(ctx, epoch, moved))
+}
+
+// unfollow ends that.
+func (a *App) unfollow() {
+	if a.stop != nil {
+		a.stop()
+	}
+	a.stop = nil
+	a.epoch++
 }
 
 func (a *App) next(ctx context.Context, epoch int, moved chan struct{}) tea.Cmd {
@@ -185,11 +187,14 @@ func (a *App) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		a.width, a.height = m.Width, m.Height
 		return a, frame.Resized()
 	case tea.PasteMsg:
-		if a.typing != nothing {
+		switch {
+		case a.form != nil:
+			return a, a.fill(m)
+		case a.filtering:
 			return a, a.typed("", strings.Join(strings.Fields(plain.Text(m.Content)), " "))
 		}
 	case later:
-		return a, tea.Sequence(a.readRuns, a.wait())
+		return a, tea.Sequence(a.readRuns("", ""), a.wait())
 	case tea.KeyPressMsg:
 		return a, a.key(m)
 	case gotRuns:
@@ -197,68 +202,38 @@ func (a *App) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case gotView:
 		return a, a.gotView(m)
 	case gotPage:
-		if m.id == protocol.RunID(a.run.id) && m.step == a.step.id && m.page == a.page {
-			a.text = plain.Text(m.text)
-			if m.err != nil {
-				a.text = plain.Text(m.err.Error())
-			}
-		}
+		return a, a.gotPage(m)
 	case didMove:
-		if m.epoch == a.epoch {
-			// One look at a time, however fast the run goes on.
-			return a, tea.Sequence(a.readView(), a.readRuns, a.next(a.ctx, a.epoch, a.moved))
+		if m.epoch == a.epoch { // one look at the list at a time, however fast the run goes on
+			return a, tea.Batch(a.readView(), tea.Sequence(a.readRuns("", ""), a.next(a.ctx, a.epoch, a.moved)))
 		}
+	case mayDelete:
+		a.mayDelete(m)
 	case did:
-		a.say(m.err)
+		return a, a.did(m)
+	case failed:
+		if !gone(m.err) {
+			a.fails(m.err)
+		}
 	}
 	return a, nil
 }
 
-func (a *App) say(err error) {
-	a.said = ""
-	if err != nil {
-		a.said = plain.Line(plain.Text(err.Error()), 300)
-	}
-}
-
-func (a *App) gotRuns(m gotRuns) tea.Cmd {
-	if m.err != nil {
-		a.say(m.err)
-		return nil
-	}
-	a.runs, a.now, a.read = m.runs, m.now, true
-	if cmd := a.refilter(); cmd != nil {
-		return cmd
-	}
-	for _, r := range a.runs {
-		if r.ID == a.view.ID && render.RowState(r).Word() != render.StateOf(a.view).Word() {
-			return a.readView() // its process was killed: that is no event
-		}
-	}
-	return nil
-}
-
 // chose is called when another run is.
 func (a *App) chose() tea.Cmd {
-	a.view, a.step, a.text, a.top, a.left = &api.Run{}, list{}, "", 0, 0
-	return tea.Batch(a.follow(), a.readView())
+	a.view, a.step, a.looking, a.earlier = &api.Run{}, list{}, "", false
+	a.leavePart()
+	if a.form != nil {
+		a.form = nil
+		a.tell("left open: another run is chosen")
+	}
+	a.unfollow()
+	return tea.Batch(a.readView(), a.readOlder())
 }
 
-func (a *App) gotView(m gotView) tea.Cmd {
-	if m.id != protocol.RunID(a.run.id) {
-		return nil
-	}
-	if m.err != nil {
-		a.say(m.err)
-		return nil
-	}
-	atEnd := a.step.id == "" || len(a.view.Steps) > 0 && a.step.id == a.view.Steps[len(a.view.Steps)-1].ID
-	a.view = m.view
-	if atEnd && len(m.view.Steps) > 0 && a.focus != mainPane { // the newest step is followed
-		a.step.id = m.view.Steps[len(m.view.Steps)-1].ID
-	}
-	a.step.keep(ids(m.view.Steps, func(s *api.Step) string { return s.ID }))
-	return a.readPage()
+// leavePart goes to the beginning of the newest part of the page.
+func (a *App) leavePart() {
+	a.text, a.top, a.left, a.part, a.parts, a.before = "", 0, 0, 0, nil, 0
 }
 
 func ids[T any](list []T, id func(T) string) []string {

@@ -9,8 +9,9 @@
 //
 // # Promise
 //
-// It changes nothing, but for the answers a person gives. What is shown follows the run while
-// it goes on.
+// It changes nothing but what a person asks for by a key: answers, resumes, cancels, forks, deletes. What cannot be undone
+// is asked for once more, and names the run. What is shown follows the run while it goes on. Lists are read in parts, as far
+// as the choice comes; a key never waits for what is read.
 //
 // # Not here
 //

@@ -1,15 +1,11 @@
 package tui
 
 import (
-	"context"
-	"strconv"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
 
-	"wf/api"
 	"wf/cmd/internal/plain"
-	"wf/protocol"
 )
 
 var keys = [][2]string{
@@ -19,11 +15,17 @@ var keys = [][2]string{
 	{"PgUp PgDn", "a screenful; g G to the ends"},
 	{"[ ]", "the page before, the next one"},
 	{"o m e d c v", "Output, Messages, Events, Diff, Cost, Verify"},
+	{"< >", "earlier and later events, where there are more"},
 	{"H L", "move events, diff and cost sideways"},
 	{"/", "show only runs that hold a word; Esc shows all"},
-	{"a", "answer what the run waits for"},
+	{"a", "answer what the run waits for, a form field by field"},
+	{"R", "resume the run"},
+	{"F", "fork it at the step; asks first"},
+	{"X", "cancel it; asks first"},
+	{"D", "delete it, once it has ended; asks first"},
 	{"r", "read again; what moves is followed anyway"},
-	{"q", "leave"},
+	{"!", "the last error as a whole"},
+	{"q", "leave; runs that go on here are suspended"},
 }
 
 func helpLines(width int) []string {
@@ -42,22 +44,26 @@ func helpLines(width int) []string {
 
 func (a *App) key(m tea.KeyPressMsg) tea.Cmd {
 	name := m.String()
-	if name == "ctrl+c" {
+	switch {
+	case a.over != nil && name != "ctrl+c":
+		return a.overlayKey(name)
+	case a.form != nil:
+		return a.fill(m)
+	case name == "ctrl+c":
 		return tea.Quit
-	}
-	if a.typing != nothing {
+	case a.filtering:
 		return a.typed(name, m.Text)
-	}
-	if a.help {
-		a.help = false
-		return nil
 	}
 	a.said = ""
 	switch name {
 	case "q":
 		return tea.Quit
 	case "?":
-		a.help = true
+		a.over = &overlay{title: "Keys", hint: "any other key closes", lines: helpLines}
+	case "!":
+		if a.whole != "" {
+			a.over = text("The last error", a.whole)
+		}
 	case "1", "2", "3":
 		a.focus = pane(name[0] - '1')
 	case "tab", "l", "right":
@@ -88,24 +94,26 @@ func (a *App) key(m tea.KeyPressMsg) tea.Cmd {
 		return a.show((a.page + pages - 1) % pages)
 	case "o", "m", "e", "d", "c", "v":
 		return a.show(Page(strings.Index("omedcv", name)))
-	case "r":
-		return tea.Batch(a.readRuns, a.readView())
-	case "/":
-		a.typing, a.line = filtering, []rune(a.filter)
-	case "esc":
-		a.filter = ""
-		return a.refilter()
-	case "a":
-		q, ok := a.question()
-		if !ok {
-			a.said = "the run waits for nobody"
-			return nil
-		}
-		a.typing, a.line = answering, nil
-		if q.Step != a.step.id { // what is answered is shown
-			a.step.id, a.top, a.left, a.text = q.Step, 0, 0, ""
+	case "<":
+		if a.before > 0 {
+			a.parts, a.part, a.top = append(a.parts, a.part), a.before, 0
+			a.before = 0
 			return a.readPage()
 		}
+	case ">":
+		if n := len(a.parts); n > 0 {
+			a.parts, a.part, a.top = a.parts[:n-1], a.parts[n-1], 0
+			return a.readPage()
+		}
+	case "r":
+		return tea.Batch(a.readRuns("", ""), a.readView(), a.readPage())
+	case "/":
+		a.filtering, a.line = true, []rune(a.runs.filter)
+	case "esc":
+		a.runs.look("")
+		return a.refilter()
+	case "a", "R", "X", "F", "D":
+		return a.act(name)
 	}
 	return nil
 }
@@ -122,7 +130,8 @@ func (a *App) screenful() int {
 }
 
 func (a *App) show(p Page) tea.Cmd {
-	a.page, a.top, a.left, a.text = p, 0, 0, ""
+	a.page = p
+	a.leavePart()
 	return a.readPage()
 }
 
@@ -132,10 +141,11 @@ func (a *App) move(by int) tea.Cmd {
 		if a.run.move(by) {
 			return a.chose()
 		}
+		return a.readOlder()
 	case stepsPane:
 		if a.step.move(by) {
-			a.top, a.text = 0, ""
-			return a.readPage()
+			a.leavePart()
+			return tea.Batch(a.readPage(), a.readEarlier())
 		}
 	default:
 		a.top = max(0, a.top+by)
@@ -143,21 +153,15 @@ func (a *App) move(by int) tea.Cmd {
 	return nil
 }
 
-// typed takes a key of the line at the bottom.
+// typed takes a key of the filter.
 func (a *App) typed(name, text string) tea.Cmd {
 	switch name {
 	case "esc":
-		if a.typing == filtering {
-			a.filter = ""
-		}
-		a.typing = nothing
+		a.filtering = false
+		a.runs.look("")
 		return a.refilter()
 	case "enter":
-		was := a.typing
-		a.typing = nothing
-		if was == answering {
-			return a.answer(strings.TrimSpace(string(a.line)))
-		}
+		a.filtering = false
 		return nil
 	case "backspace":
 		if len(a.line) > 0 {
@@ -168,45 +172,9 @@ func (a *App) typed(name, text string) tea.Cmd {
 	default:
 		a.line = append(a.line, []rune(text)...)
 	}
-	if a.typing == filtering {
-		a.filter = string(a.line)
+	a.runs.look(string(a.line))
+	if a.runs.next == "" || a.runs.filter == "" { // all of them were read
 		return a.refilter()
 	}
-	return nil
-}
-
-func (a *App) refilter() tea.Cmd {
-	before := a.run.id
-	a.run.keep(ids(a.shownRuns(), func(r api.Row) string { return string(r.ID) }))
-	if a.run.id == before {
-		return nil
-	}
-	return a.chose()
-}
-
-// question is the one that the chosen step asks, or the first that is open.
-func (a *App) question() (api.Waiting, bool) {
-	for _, q := range a.view.Waiting {
-		if q.Step == a.step.id {
-			return q, true
-		}
-	}
-	if len(a.view.Waiting) == 0 {
-		return api.Waiting{}, false
-	}
-	return a.view.Waiting[0], true
-}
-
-// answer gives a text, or the choice of that number, to what the run waits for.
-func (a *App) answer(text string) tea.Cmd {
-	q, ok := a.question()
-	if text == "" || !ok {
-		return nil
-	}
-	id, ctx := protocol.RunID(a.run.id), a.ctx
-	number, rest, _ := strings.Cut(text, " ")
-	if n, err := strconv.Atoi(number); err == nil && (rest == "" || q.Shown != "") && n >= 1 && n <= len(q.Choices) {
-		text = strings.TrimSpace(q.Choices[n-1].Value + " " + rest) // behind a denial, the reason
-	}
-	return func() tea.Msg { return did{a.source.Answer(context.WithoutCancel(ctx), id, q, text)} }
+	return tea.Batch(a.refilter(), a.readRuns(a.runs.filter, ""))
 }

@@ -1,64 +1,54 @@
 package tui
 
-import (
-	"slices"
-	"strings"
-
-	"wf/api"
-	"wf/cmd/internal/plain"
-	"wf/cmd/internal/render"
-)
+import "slices"
 
 // list is a choice among things with ids. The choice stays with its id when others come.
 type list struct {
 	id  string
 	all []string
+	at  int // of id in all
 	top int
 }
 
-// keep takes the newest ids; where the chosen one is gone the first is chosen.
+// keep takes the newest ids; where the chosen one is gone, the one that has its place is chosen.
 func (l *list) keep(all []string) {
-	l.all = all
-	if !slices.Contains(all, l.id) {
-		l.id = ""
-		if len(all) > 0 {
-			l.id = all[0]
-		}
+	at := slices.Index(all, l.id)
+	if at < 0 && len(all) > 0 {
+		at = max(0, min(l.at, len(all)-1))
+	}
+	l.all, l.at, l.id = all, max(0, at), ""
+	if at >= 0 && len(all) > 0 {
+		l.id = all[at]
 	}
 }
+
+// choose chooses an id that is there.
+func (l *list) choose(id string) {
+	if at := slices.Index(l.all, id); at >= 0 {
+		l.id, l.at = id, at
+	}
+}
+
+// place is where the choice is.
+func (l *list) place() int { return l.at }
 
 // move chooses another, by so many places. It reports whether that is another one.
 func (l *list) move(by int) bool {
 	if len(l.all) == 0 {
 		return false
 	}
-	to := l.all[max(0, min(slices.Index(l.all, l.id)+by, len(l.all)-1))]
-	changed := to != l.id
-	l.id = to
+	to := max(0, min(l.at+by, len(l.all)-1))
+	changed := to != l.at
+	l.at, l.id = to, l.all[to]
 	return changed
 }
 
 // window is which of the ids are visible in so many rows.
 func (l *list) window(rows int) (from, to int) {
-	at := slices.Index(l.all, l.id)
 	rows = max(0, rows)
-	l.top = max(0, min(l.top, at, len(l.all)-rows))
-	if at >= l.top+rows {
-		l.top = at - rows + 1
+	l.top = max(0, min(l.top, l.at, len(l.all)-rows))
+	if l.at >= l.top+rows {
+		l.top = l.at - rows + 1
 	}
 	return max(0, l.top), min(len(l.all), max(0, l.top)+rows)
-}
-
-// shownRuns are those that the filter lets through.
-func (a *App) shownRuns() []api.Row {
-	if a.filter == "" {
-		return a.runs
-	}
-	var out []api.Row
-	for _, r := range a.runs {
-		if strings.Contains(strings.ToLower(plain.Text(string(r.ID)+" "+r.Workflow+" "+r.Title+" "+render.RowState(r).Word())), strings.ToLower(a.filter)) {
-			out = append(out, r)
-		}
-	}
-	return out
 }

@@ -19,35 +19,27 @@ type Reader struct {
 }
 
 const (
-	listed  = 300              // runs in the list
+	listed  = 300              // runs that are read at a time
 	timeout = 30 * time.Second // bounds what is asked of the service
 )
 
-// Runs lists the newest runs.
-func (s Reader) Runs(ctx context.Context) ([]api.Row, error) {
+// Runs lists runs.
+func (s Reader) Runs(ctx context.Context, text, before string) (*api.Page, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	l, err := s.Service.List(ctx, api.Query{Limit: listed})
-	if err != nil {
-		return nil, err
-	}
-	return l.Items, nil
+	return s.Service.List(ctx, api.Query{Limit: listed, Text: text, Before: before})
 }
 
-// Run is one run with its steps.
-func (s Reader) Run(ctx context.Context, id protocol.RunID) (*api.Run, error) {
+// Run is one run with some of its steps.
+func (s Reader) Run(ctx context.Context, id protocol.RunID, w api.Window) (*api.Run, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	return s.Service.Run(ctx, id, api.Window{Limit: api.MaxSteps})
+	return s.Service.Run(ctx, id, w)
 }
 
-// Follow tells of everything that happens to a run from now on.
-func (s Reader) Follow(ctx context.Context, id protocol.RunID, moved func()) error {
-	tip, err := s.tip(ctx, id)
-	if err != nil {
-		return err
-	}
-	return s.Follower.Follow(ctx, id, api.Following{From: tip, Until: api.Never}, func(u api.Update) error {
+// Follow tells of everything that happens to a run after an event.
+func (s Reader) Follow(ctx context.Context, id protocol.RunID, from protocol.Seq, moved func()) error {
+	return s.Follower.Follow(ctx, id, api.Following{From: from, Until: api.Never}, func(u api.Update) error {
 		if u.Entry != nil || u.Reset != nil {
 			moved()
 		}
@@ -55,36 +47,61 @@ func (s Reader) Follow(ctx context.Context, id protocol.RunID, moved func()) err
 	})
 }
 
-// tip is the newest event of a run.
-func (s Reader) tip(ctx context.Context, id protocol.RunID) (protocol.Seq, error) {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	v, err := s.Service.Run(ctx, id, api.Window{Limit: 1})
-	if err != nil {
-		return 0, err
-	}
-	return v.Seq, nil
-}
-
 // Answer answers what a run waits for.
-func (s Reader) Answer(ctx context.Context, id protocol.RunID, q api.Waiting, text string) error {
+func (s Reader) Answer(ctx context.Context, id protocol.RunID, a api.Answer) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	_, err := s.Service.Answer(ctx, id, api.Answer{Step: q.Step, Text: text, Shown: q.Shown, Source: "terminal"})
+	_, err := s.Service.Answer(ctx, id, a)
 	return err
 }
 
-// Page is the text of a page.
-func (s Reader) Page(ctx context.Context, id protocol.RunID, step string, p Page) (string, error) {
+// Resume goes on with a run.
+func (s Reader) Resume(ctx context.Context, id protocol.RunID) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
+	return s.Service.Resume(ctx, id, api.Resume{})
+}
+
+// Cancel ends a run.
+func (s Reader) Cancel(ctx context.Context, id protocol.RunID) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	return s.Service.Cancel(ctx, id, "")
+}
+
+// Fork makes a new run of an old one.
+func (s Reader) Fork(ctx context.Context, id protocol.RunID, step string, hold bool) (api.Accepted, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	return s.Service.Fork(ctx, id, api.Fork{Step: step, Hold: hold})
+}
+
+// Delete deletes a run, or tells what would be.
+func (s Reader) Delete(ctx context.Context, id protocol.RunID, dry bool) (*api.Deleted, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	return s.Service.Delete(ctx, id, api.Delete{DryRun: dry})
+}
+
+// Page is the text of a page.
+func (s Reader) Page(ctx context.Context, id protocol.RunID, step Step, p Page) (Text, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	if step.ID == "" && (p == Output || p == Messages || p == Diff) {
+		return Text{}, nil // the run has no step yet
+	}
+	switch {
+	case p == Events:
+		return s.events(ctx, id, step)
+	case p == Output && step.Shown != nil: // nothing has to be read for it
+		text, err := outputOf(step.Shown)
+		return Text{Text: text}, err
+	}
 	of := map[Page]func(context.Context, protocol.RunID, string) (string, error){
-		Output: s.output, Messages: s.messages, Events: s.events, Diff: s.diff, Cost: s.cost, Verify: s.verified,
+		Output: s.output, Messages: s.messages, Diff: s.diff, Cost: s.cost, Verify: s.verified,
 	}
-	if step == "" && (p == Output || p == Messages || p == Diff) {
-		return "", nil // the run has no step yet
-	}
-	return of[p](ctx, id, step)
+	text, err := of[p](ctx, id, step.ID)
+	return Text{Text: text}, err
 }
 
 func (s Reader) output(ctx context.Context, id protocol.RunID, step string) (string, error) {
@@ -92,6 +109,11 @@ func (s Reader) output(ctx context.Context, id protocol.RunID, step string) (str
 	if err != nil {
 		return "", err
 	}
+	return outputOf(x.Step)
+}
+
+// outputOf is how a step went, and what it concluded.
+func outputOf(x *api.Step) (string, error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s  %s  %d ms  %s\n", x.ID, x.Status, x.MS, protocol.Plural(x.ToolCalls, "tool call"))
 	for i, at := range x.Attempts {
@@ -135,23 +157,32 @@ func (s Reader) messages(ctx context.Context, id protocol.RunID, step string) (s
 	return b.String(), nil
 }
 
-// recent is how many events back the page of events begins.
+// recent is how many events a part of the page of events is made from.
 const recent = 2000
 
 // events are those of a step, and of none.
-func (s Reader) events(ctx context.Context, id protocol.RunID, step string) (string, error) {
-	tip, err := s.tip(ctx, id)
-	if err != nil {
-		return "", err
+func (s Reader) events(ctx context.Context, id protocol.RunID, step Step) (Text, error) {
+	first, last := max(0, step.Began-1), step.Ended
+	if last == 0 || step.ID == "" {
+		last = step.Newest
 	}
+	if step.Before > 0 {
+		last = min(last, step.Before-1)
+	}
+	from := max(first, last-recent)
 	var b strings.Builder
-	err = s.Follower.Follow(ctx, id, api.Following{From: max(0, tip-recent)}, func(u api.Update) error {
-		if e := u.Entry; e != nil && (step == "" || u.Step == step || u.Step == "") {
+	err := s.Follower.Follow(ctx, id, api.Following{From: from, To: last}, func(u api.Update) error {
+		if e := u.Entry; e != nil && (step.ID == "" || u.Step == step.ID || u.Step == "") {
 			fmt.Fprintf(&b, "%5d  %s  %-18s %s\n", e.Seq, e.Time().Format("15:04:05.000"), e.Type, render.Event(u.Data))
 		}
 		return nil
 	})
-	return b.String(), err
+	x := Text{Text: b.String()}
+	if from > first {
+		x.Earlier = from + 1
+		x.Text = fmt.Sprintf("events %d–%d of %d; < shows earlier ones\n", from+1, last, last) + x.Text
+	}
+	return x, err
 }
 
 func (s Reader) diff(ctx context.Context, id protocol.RunID, step string) (string, error) {

@@ -16,6 +16,7 @@ type desk struct {
 	api.Service
 	updates []api.Update
 	follows []api.Following
+	query   api.Query
 }
 
 var visit = &api.Step{ID: "a#1", Status: "failed", MS: 12, ToolCalls: 1, EdgePrompt: "go", Text: "so", Output: protocol.JSON(`{"n":1}`),
@@ -31,6 +32,7 @@ func (s *desk) Step(context.Context, protocol.RunID, string) (*api.RunStep, erro
 }
 
 func (s *desk) List(_ context.Context, q api.Query) (*api.Page, error) {
+	s.query = q
 	return &api.Page{Items: []api.Row{{ID: "R", Workflow: "w", Status: protocol.Waiting, Steps: 2}}}, nil
 }
 
@@ -61,11 +63,11 @@ func (s *desk) Follow(_ context.Context, _ protocol.RunID, w api.Following, f fu
 func TestTheListAndTheRunAreThoseOfTheService(t *testing.T) {
 	s := &desk{}
 	src := tui.Reader{Service: s, Follower: s}
-	runs, err := src.Runs(t.Context())
-	if err != nil || len(runs) != 1 || runs[0].Status != protocol.Waiting {
-		t.Errorf("%+v, %v", runs, err)
+	page, err := src.Runs(t.Context(), "words", "R0")
+	if err != nil || len(page.Items) != 1 || page.Items[0].Status != protocol.Waiting || s.query != (api.Query{Limit: 300, Text: "words", Before: "R0"}) {
+		t.Errorf("%+v of %+v, %v", page, s.query, err)
 	}
-	v, err := src.Run(t.Context(), "R")
+	v, err := src.Run(t.Context(), "R", api.Window{})
 	if err != nil || v.Idle != api.Interrupted || v.Count() != 12 || len(v.Steps) != 1 || v.Waiting[0].Shown != "d" {
 		t.Errorf("%+v, %v", v, err)
 	}
@@ -89,7 +91,8 @@ func TestThePagesOfAStep(t *testing.T) {
 		tui.Verify: {"✗ R/3: block_missing", "fix      restore", "not proven: the clock"},
 		tui.Events: {" 4001 ", " 4003 ", "said words"},
 	} {
-		text, err := src.Page(t.Context(), "R", step, page)
+		x, err := src.Page(t.Context(), "R", tui.Step{ID: step, Newest: 5000}, page)
+		text := x.Text
 		for _, w := range want {
 			if err != nil || !strings.Contains(text, w) {
 				t.Errorf("%s: %v, no %q in\n%s", page, err, w, text)
@@ -99,11 +102,37 @@ func TestThePagesOfAStep(t *testing.T) {
 			t.Errorf("an event of another step is shown:\n%s", text)
 		}
 	}
-	if s.follows[0] != (api.Following{From: 3000}) {
+	if s.follows[0] != (api.Following{From: 3000, To: 5000}) {
 		t.Errorf("events are asked for as %+v", s.follows[0])
 	}
-	if text, err := src.Page(t.Context(), "R", "", tui.Output); text != "" || err != nil {
-		t.Errorf("a run without steps has an output: %q, %v", text, err)
+	if x, err := src.Page(t.Context(), "R", tui.Step{}, tui.Output); x.Text != "" || err != nil {
+		t.Errorf("a run without steps has an output: %q, %v", x.Text, err)
+	}
+}
+
+// The events of a step are read where it began, and long ones in parts, below, at and beyond the length of one.
+func TestEventsAreReadInParts(t *testing.T) {
+	for _, x := range []struct {
+		step    tui.Step
+		want    api.Following
+		earlier protocol.Seq
+	}{
+		{tui.Step{}, api.Following{From: 3000, To: 5000}, 3001},
+		{tui.Step{Before: 3001}, api.Following{From: 1000, To: 3000}, 1001},
+		{tui.Step{Before: 1001}, api.Following{From: 0, To: 1000}, 0},
+		{tui.Step{Before: 2001}, api.Following{From: 0, To: 2000}, 0},
+		{tui.Step{ID: "a#1", Began: 17, Ended: 40}, api.Following{From: 16, To: 40}, 0},
+		{tui.Step{ID: "a#1", Began: 17, Ended: 2016}, api.Following{From: 16, To: 2016}, 0},
+		{tui.Step{ID: "a#1", Began: 17, Ended: 2017}, api.Following{From: 17, To: 2017}, 18},
+		{tui.Step{ID: "a#1", Began: 17, Ended: 2017, Before: 18}, api.Following{From: 16, To: 17}, 0},
+		{tui.Step{ID: "a#1", Began: 4000}, api.Following{From: 3999, To: 5000}, 0},
+	} {
+		s := &desk{}
+		x.step.Newest = 5000
+		got, err := tui.Reader{Service: s, Follower: s}.Page(t.Context(), "R", x.step, tui.Events)
+		if err != nil || s.follows[0] != x.want || got.Earlier != x.earlier {
+			t.Errorf("%+v: %+v, earlier %d, %v", x.step, s.follows[0], got.Earlier, err)
+		}
 	}
 }
 
@@ -112,7 +141,7 @@ func TestMovesAreTold(t *testing.T) {
 	back := protocol.Seq(4)
 	s := &desk{updates: []api.Update{{Whole: true}, {Entry: &protocol.Entry{}}, {Data: protocol.Delta{Text: "hal"}}, {Remark: "moved", Reset: &back}}}
 	n := 0
-	if err := (tui.Reader{Service: s, Follower: s}).Follow(t.Context(), "R", func() { n++ }); err != nil || n != 2 {
+	if err := (tui.Reader{Service: s, Follower: s}).Follow(t.Context(), "R", 5000, func() { n++ }); err != nil || n != 2 {
 		t.Errorf("%d moves, %v", n, err)
 	}
 	if s.follows[0] != (api.Following{From: 5000, Until: api.Never}) {

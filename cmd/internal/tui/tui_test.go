@@ -24,7 +24,11 @@ type shelf struct {
 	mu       sync.Mutex
 	runs     []*api.Run
 	moved    map[protocol.RunID]func()
-	answered chan string
+	answered chan string // what was asked for, and answers
+	refuses  error
+	part     int          // runs in a part of the list; 0 is all
+	events   protocol.Seq // of every run, in parts of 100; 0 is a page without parts
+	asked    []string
 }
 
 // cid is a CID whose short form is given.
@@ -41,39 +45,78 @@ func newShelf() *shelf {
 	}}
 }
 
-func (s *shelf) Runs(context.Context) (out []api.Row, err error) {
+func (s *shelf) Runs(_ context.Context, text, before string) (*api.Page, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, v := range s.runs {
-		out = append(out, api.Row{ID: v.ID, Workflow: v.Workflow, Title: v.Info.Title, Status: v.Status, Driving: v.Driving})
+	page := &api.Page{}
+	for i, v := range s.runs {
+		if before != "" {
+			if string(v.ID) == before {
+				before = ""
+			}
+			continue
+		}
+		if !strings.Contains(v.Info.Title, text) {
+			continue
+		}
+		page.Items = append(page.Items, api.Row{ID: v.ID, Workflow: v.Workflow, Title: v.Info.Title, Status: v.Status, Driving: v.Driving, Updated: v.Updated})
+		if s.part > 0 && len(page.Items) == s.part && i < len(s.runs)-1 {
+			page.Next = new(string(v.ID))
+			break
+		}
 	}
-	return out, nil
+	s.asked = append(s.asked, fmt.Sprintf("runs %q: %d", text, len(page.Items)))
+	return page, nil
 }
 
-func (s *shelf) Run(_ context.Context, id protocol.RunID) (*api.Run, error) {
+func (s *shelf) Run(_ context.Context, id protocol.RunID, w api.Window) (*api.Run, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, v := range s.runs {
-		if v.ID == id {
-			now := *v
-			return &now, nil
+		if v.ID != id {
+			continue
 		}
+		now := *v
+		for i, x := range now.Steps {
+			if w.Before > 0 && x.Began >= w.Before {
+				now.Steps = now.Steps[:i]
+				break
+			}
+		}
+		if more := len(now.Steps) - w.Limit; w.Limit > 0 && more > 0 {
+			now.Total, now.Steps = len(v.Steps), now.Steps[more:]
+			now.Earlier = now.Steps[0].Began
+		}
+		s.asked = append(s.asked, fmt.Sprintf("%s: %d steps", id, len(now.Steps)))
+		return &now, nil
 	}
 	return nil, protocol.ErrUnknownRun
 }
 
-func (s *shelf) Page(_ context.Context, id protocol.RunID, step string, p tui.Page) (string, error) {
+func (s *shelf) Page(_ context.Context, id protocol.RunID, at tui.Step, p tui.Page) (tui.Text, error) {
 	if p == tui.Diff {
-		return "@@ -1 +1 @@\n-old\n+new\x1b[2J", nil
+		return tui.Text{Text: "@@ -1 +1 @@\n-old\n+new\x1b[2J"}, nil
+	}
+	if p == tui.Events && s.events > 0 {
+		to := s.events
+		if at.Before > 0 {
+			to = at.Before - 1
+		}
+		from := max(0, to-100)
+		x := tui.Text{Text: fmt.Sprintf("events %d to %d", from+1, to)}
+		if from > 0 {
+			x.Earlier = from + 1
+		}
+		return x, nil
 	}
 	var b strings.Builder
 	for i := range 50 {
-		fmt.Fprintf(&b, "%s of %s %s, line %d\n", p, id, step, i)
+		fmt.Fprintf(&b, "%s of %s %s, line %d\n", p, id, at.ID, i)
 	}
-	return b.String(), nil
+	return tui.Text{Text: b.String()}, nil
 }
 
-func (s *shelf) Follow(ctx context.Context, id protocol.RunID, moved func()) error {
+func (s *shelf) Follow(ctx context.Context, id protocol.RunID, _ protocol.Seq, moved func()) error {
 	s.mu.Lock()
 	s.moved[id] = moved
 	s.mu.Unlock()
@@ -81,9 +124,45 @@ func (s *shelf) Follow(ctx context.Context, id protocol.RunID, moved func()) err
 	return ctx.Err()
 }
 
-func (s *shelf) Answer(_ context.Context, _ protocol.RunID, q api.Waiting, text string) error {
-	s.answered <- q.Step + "=" + strings.TrimSpace(q.Shown+" "+text)
-	return nil
+func (s *shelf) Answer(_ context.Context, _ protocol.RunID, a api.Answer) error {
+	s.answered <- strings.TrimSpace(a.Step + "=" + strings.Join(strings.Fields(a.Shown+" "+a.Choice+" "+a.Text+" "+string(a.Fields)), " "))
+	return s.refuses
+}
+
+// does notes what was asked for.
+func (s *shelf) does(what string) error {
+	s.answered <- what
+	return s.refuses
+}
+
+func (s *shelf) Resume(_ context.Context, id protocol.RunID) error {
+	return s.does("resume " + string(id))
+}
+func (s *shelf) Cancel(_ context.Context, id protocol.RunID) error {
+	return s.does("cancel " + string(id))
+}
+
+func (s *shelf) Fork(_ context.Context, id protocol.RunID, step string, hold bool) (api.Accepted, error) {
+	err := s.does(fmt.Sprintf("fork %s at %s, hold %v", id, step, hold))
+	if err == nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.runs = append(s.runs, &api.Run{ID: "FFFF", Workflow: "fix-bug", Status: protocol.Running, Driving: api.Driving{Idle: api.NotStarted}, Steps: []*api.Step{{ID: "forked#1", Status: "ok"}}})
+	}
+	return api.Accepted{ID: "FFFF", Warnings: []string{"its files moved"}}, err
+}
+
+func (s *shelf) Delete(_ context.Context, id protocol.RunID, dry bool) (*api.Deleted, error) {
+	if dry {
+		return &api.Deleted{ID: id, Runs: []protocol.RunID{id, "x", "y"}}, nil
+	}
+	err := s.does("delete " + string(id))
+	if err == nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.runs = slices.DeleteFunc(s.runs, func(v *api.Run) bool { return v.ID == id })
+	}
+	return &api.Deleted{}, err
 }
 
 func show(t *testing.T, s *shelf, width, height int) *screentest.Screen {

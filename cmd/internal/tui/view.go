@@ -2,7 +2,6 @@ package tui
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -10,9 +9,11 @@ import (
 	"charm.land/lipgloss/v2"
 	"github.com/charmbracelet/x/ansi"
 
+	"wf/api"
 	"wf/cmd/internal/frame"
 	"wf/cmd/internal/plain"
 	"wf/cmd/internal/render"
+	"wf/protocol"
 )
 
 var (
@@ -31,6 +32,9 @@ var marks = map[string]string{"ok": "✓", "done": "✓", "failed": "✗", "canc
 
 func mark(status string) string {
 	m := marks[status]
+	if m == "" && (strings.HasPrefix(status, "exit ") || status == "cut off" || status == "held") {
+		m = "!"
+	}
 	switch m {
 	case "✓", "–":
 		return good.Render(m)
@@ -55,9 +59,8 @@ func (a *App) View() tea.View {
 	rows := a.height - 1
 	var lines []string
 	switch {
-	case a.help:
-		w, _ := frame.Inside(a.width, rows)
-		lines = frame.Frame{Title: bold.Render("Keys"), Hint: dim.Render("any key closes"), Style: heading}.Draw(helpLines(w), a.width, rows)
+	case a.over != nil:
+		lines = a.over.draw(a.width, rows)
 	case a.width < narrow:
 		lines = [...]func(int, int) []string{a.runPane, a.stepPane, a.pagePane}[a.focus](a.width, rows)
 	default:
@@ -87,19 +90,26 @@ func (a *App) pane(p pane, title, hint string, lines []string, width, rows int) 
 	return f.Draw(lines, width, rows)
 }
 
-// place is where a list stands: 3 of 20.
-func place(l *list) string {
-	if i := slices.Index(l.all, l.id); i >= 0 {
-		return fmt.Sprintf("%d of %d", i+1, len(l.all))
+// place is where a list stands: 3 of 20, with + where more of it was not read.
+func place(l *list, more bool) string {
+	if len(l.all) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d of %d%s", l.place()+1, len(l.all), plus(more))
+}
+
+func plus(more bool) string {
+	if more {
+		return "+"
 	}
 	return ""
 }
 
 func (a *App) runPane(width, rows int) []string {
-	runs := a.shownRuns()
-	title := fmt.Sprintf("Runs (%d)", len(runs))
-	if a.filter != "" {
-		title = fmt.Sprintf("Runs with %q (%d of %d)", a.filter, len(runs), len(a.runs))
+	runs, more := a.runs.shown, plus(a.runs.next != "")
+	title := fmt.Sprintf("Runs (%d%s)", len(runs), more)
+	if a.runs.filter != "" {
+		title = fmt.Sprintf("Runs with %q (%d of %d%s)", a.runs.filter, len(runs), len(a.runs.all), more)
 	}
 	w, h := frame.Inside(width, rows)
 	from, to := a.run.window(h)
@@ -110,18 +120,18 @@ func (a *App) runPane(width, rows int) []string {
 			name = r.Workflow
 		}
 		text := fmt.Sprintf("%s %-10s %s", mark(render.RowState(r).Word()), r.ID, name)
-		if age := age(r.Updated, a.now); age != "" {
+		if age := age(r.Updated, a.runs.now); age != "" {
 			text = plain.Pad(plain.Cut(text, w-len(age)-1, "…"), w-len(age)) + dim.Render(age)
 		}
 		out = append(out, a.row(runsPane, string(r.ID) == a.run.id, text, w))
 	}
 	switch {
-	case len(runs) == 0 && a.filter != "":
+	case len(runs) == 0 && a.runs.filter != "":
 		out = append(out, dim.Render("none; Esc shows all"))
-	case len(runs) == 0 && a.read:
+	case len(runs) == 0 && a.runs.read:
 		out = append(out, dim.Render("none yet; wf demo makes one"))
 	}
-	return a.pane(runsPane, title, place(&a.run), out, width, rows)
+	return a.pane(runsPane, title, place(&a.run, a.runs.next != ""), out, width, rows)
 }
 
 // age is how long ago something was, in its greatest unit.
@@ -157,22 +167,31 @@ func (a *App) stepPane(width, rows int) []string {
 	w, h := frame.Inside(width, rows)
 	from, to := a.step.window(h)
 	steps, idWidth := a.view.Steps, 0
-	for _, s := range steps {
+	visible := steps[min(from, len(steps)):min(to, len(steps))]
+	for _, s := range visible {
 		idWidth = max(idWidth, plain.Width(s.ID))
 	}
 	var out []string
-	for _, s := range steps[min(from, len(steps)):min(to, len(steps))] {
+	for _, s := range visible {
 		again := " "
 		if s.Resumes != nil {
 			again = "↩"
 		}
-		text := fmt.Sprintf("%s %s %s %s", mark(s.Status), plain.Pad(s.ID, min(idWidth, w/2)), again, dim.Render(plain.Pad(render.ShortOf(s.CID), 8)))
+		text := fmt.Sprintf("%s %s %s %s", mark(render.Stands(s)), plain.Pad(s.ID, min(idWidth, w/2)), again, dim.Render(plain.Pad(render.ShortOf(s.CID), 8)))
+		if how := render.Stands(s); how != s.Status {
+			text += "  " + busy.Render(how)
+		}
 		if s.EdgePrompt != "" {
 			text += "  " + dim.Render(plain.Line(plain.Text(s.EdgePrompt), 60))
 		}
 		out = append(out, a.row(stepsPane, s.ID == a.step.id, text, w))
 	}
-	return a.pane(stepsPane, title, place(&a.step), out, width, rows)
+	hint := place(&a.step, false)
+	if hint != "" && a.view.Earlier > 0 { // places are counted from the first one
+		before := a.view.Count() - len(steps)
+		hint = fmt.Sprintf("%d of %d", before+a.step.place()+1, before+len(steps))
+	}
+	return a.pane(stepsPane, title, hint, out, width, rows)
 }
 
 // tabs are the names of the pages; where there is no room, that of the one that is shown.
@@ -199,6 +218,9 @@ func (a *App) pagePane(width, rows int) []string {
 		step += "  "
 	}
 	w, h := frame.Inside(width, rows)
+	if a.form != nil {
+		return a.pane(mainPane, step+"answer", "", a.formLines(w, h), width, rows)
+	}
 	out, all := a.standing(w), a.pageLines(w)
 	if len(out) > h/2 { // what is asked is read by scrolling, to its end
 		out, all = nil, append(out, all...)
@@ -210,6 +232,12 @@ func (a *App) pagePane(width, rows int) []string {
 	if len(all) > room {
 		hint = fmt.Sprintf("%d–%d of %d", a.top+1, min(len(all), a.top+room), len(all))
 	}
+	if a.before > 0 {
+		hint = strings.TrimSpace("< earlier  " + hint)
+	}
+	if len(a.parts) > 0 {
+		hint += "  > later"
+	}
 	return a.pane(mainPane, step+a.tabs(width-plain.Width(step)-8), hint, out, width, rows)
 }
 
@@ -219,6 +247,12 @@ func (a *App) standing(width int) []string {
 	if a.view.Reason != "" {
 		for _, l := range plain.Wrap("! "+plain.Line(plain.Text(a.view.Reason), 300), width) {
 			out = append(out, bad.Render(l))
+		}
+		out = append(out, "")
+	}
+	if why := render.StateOf(a.view).Why(); why != "" {
+		for _, l := range plain.Wrap("! "+plain.Line(plain.Text(why+". "+resumeHint(a.view)), 400), width) {
+			out = append(out, busy.Render(l))
 		}
 		out = append(out, "")
 	}
@@ -236,7 +270,30 @@ func (a *App) standing(width int) []string {
 	for i, c := range q.Choices {
 		out = append(out, fmt.Sprintf("  %d  %s", i+1, plain.Line(plain.Text(c.Label), 200)))
 	}
-	return append(out, dim.Render("  a answers"), "")
+	how := "a answers"
+	if fields := protocol.FormFields(string(q.Form)); len(fields) > 0 {
+		how = "a fills in " + strings.Join(ids(fields, func(f protocol.FormField) string { return f.Name }), ", ")
+	}
+	for _, l := range plain.Wrap("  "+plain.Line(plain.Text(how), 400), width) {
+		out = append(out, dim.Render(l))
+	}
+	return append(out, "")
+}
+
+// resumeHint says how a run goes on that no process drives.
+func resumeHint(v *api.Run) string {
+	if len(v.Lacks) > 0 || v.Info.Parent != nil {
+		return render.ResumeCommand(v) + " goes on with it"
+	}
+	return "R goes on with it"
+}
+
+// wrapped are the lines of a page, as long as nothing of what they are made from changes.
+type wrapped struct {
+	text        string
+	page        Page
+	width, left int
+	lines       []string
 }
 
 // pageLines are the lines of the page: those of words are wrapped, those in columns can be moved
@@ -245,22 +302,26 @@ func (a *App) pageLines(width int) []string {
 	if a.text == "" {
 		return nil
 	}
+	now := wrapped{text: a.text, page: a.page, width: width, left: a.left}
+	if x := a.lines; x.lines != nil && x.text == now.text && x.page == now.page && x.width == now.width && x.left == now.left {
+		return x.lines
+	}
 	text := strings.TrimRight(a.text, "\n")
-	var all []string
 	if a.page.columns() {
-		all = strings.Split(text, "\n")
+		now.lines = strings.Split(text, "\n")
 		if a.left > 0 {
-			for i, l := range all {
-				all[i] = ansi.TruncateLeftWc(l, a.left, "")
+			for i, l := range now.lines {
+				now.lines[i] = ansi.TruncateLeftWc(l, a.left, "")
 			}
 		}
 	} else {
-		all = plain.Wrap(text, width)
+		now.lines = plain.Wrap(text, width)
 	}
-	for i, l := range all {
-		all[i] = colored(plain.Cut(l, width, "…"), a.page)
+	for i, l := range now.lines {
+		now.lines[i] = colored(plain.Cut(l, width, "…"), a.page)
 	}
-	return all
+	a.lines = now
+	return now.lines
 }
 
 // colored marks the lines of a diff, and the headings of parts.
@@ -276,15 +337,16 @@ func colored(l string, p Page) string {
 	return l
 }
 
-// bottom is the line of keys, or what is being written.
+// bottom is the line of keys, or what is being written, or what was said.
 func (a *App) bottom() string {
 	switch {
-	case a.typing == filtering:
+	case a.filtering:
 		return heading.Render(" filter: ") + plain.Line(string(a.line), 500) + "▏" + dim.Render("  Enter keeps, Esc shows all")
-	case a.typing == answering:
-		return heading.Render(" answer: ") + plain.Line(string(a.line), 500) + "▏" + dim.Render("  Enter sends, Esc leaves")
+	case a.said != "" && a.wrong:
+		more := "  ! shows all"
+		return " " + bad.Render(plain.Cut(a.said, max(1, a.width-1-plain.Width(more)), "…")) + dim.Render(more)
 	case a.said != "":
-		return " " + bad.Render(a.said)
+		return " " + a.said
 	}
 	var out strings.Builder
 	for _, k := range a.hints() {
@@ -296,14 +358,23 @@ func (a *App) bottom() string {
 // hints are the keys that matter where the focus is.
 func (a *App) hints() [][2]string {
 	out := [][2]string{{"↑↓", "choose"}, {"Enter", "open"}, {"/", "filter"}}
-	switch a.focus {
-	case stepsPane:
+	switch {
+	case a.form != nil:
+		return [][2]string{{"Enter", "next"}, {"Esc", "leave open"}}
+	case a.focus == stepsPane:
 		out = [][2]string{{"↑↓", "choose"}, {"Enter", "open"}, {"[ ]", "pages"}}
-	case mainPane:
+	case a.focus == mainPane:
 		out = [][2]string{{"↑↓", "scroll"}, {"[ ]", "pages"}, {"H L", "sideways"}}
 	}
-	if len(a.view.Waiting) > 0 {
+	if _, ok := a.question(); ok {
 		out = append(out, [2]string{"a", "answer"})
 	}
-	return append(out, [2]string{"Tab", "next pane"}, [2]string{"?", "keys"}, [2]string{"q", "leave"})
+	if a.view.Status == protocol.Suspended || a.view.Idle != "" {
+		out = append(out, [2]string{"R", "resume"})
+	}
+	last := [][2]string{{"?", "keys"}, {"q", "leave"}}
+	if a.width < narrow {
+		return append(last, out...)
+	}
+	return append(append(out, [2]string{"Tab", "next pane"}), last...)
 }
