@@ -32,14 +32,15 @@ var may = map[string][]string{
 	"metrics":   {},
 	"api":       {"protocol"},
 	"cas":       {"files", "protocol"},
-	"pgstore":   {"cas", "protocol"},
+	"postgres":  {"protocol"}, // connections to a server; what its tables are is said by those that keep something there
+	"pgstore":   {"postgres", "cas", "protocol"},
 	"store":     {"pgstore", "engine", "files", "cas", "protocol"},
 	"roles":     {"roles/workspace", "files", "protocol"},
 	"agentkit":  {"roles", "roles/workspace", "files", "protocol"},
 	"engine":    {"roles", "roles/workspace", "cas", "api", "protocol"},
 	"service":   {"store", "files", "engine", "agentkit", "roles", "roles/workspace", "cas", "api", "protocol"},
 	"daemon":    {"service", "store", "files", "metrics", "engine", "cas", "hub", "api", "protocol"},
-	"hub":       {"files", "metrics", "api", "protocol"},
+	"hub":       {"postgres", "files", "metrics", "api", "protocol"}, // its queue may lie in a database
 	"workflows": {},
 	"examples":  {"service", "store", "daemon", "files", "engine", "agentkit", "hub", "roles", "roles/workspace", "cas", "api", "protocol", "workflows"},
 	"release":   {}, // makes packages of the program that it builds
@@ -74,7 +75,7 @@ var mayTest = map[string][]string{
 	"workflows": {"engine", "agentkit", "roles", "cas", "api", "protocol"},
 	"daemon":    {"roles", "pgstore"},
 	"engine":    {"agentkit", "pgstore"},
-	"hub":       {"cas"},
+	"hub":       {"cas", "pgstore"}, // a server to work with
 	"cmd":       {"pgstore"}, // a database to work with
 
 	"cmd/internal/help": {"engine"}, // the page of the language
@@ -338,7 +339,7 @@ func TestAForbiddenArrowIsFound(t *testing.T) {
 		{"engine/rules/a.go", "package rules\nimport _ \"wf/cas\"", "engine/rules/a.go imports wf/cas: engine/rules may import engine/lang, protocol, roles/frontmatter, nothing else of ours"},
 		{"engine/rules/a.go", "package rules\nimport _ \"wf/engine\"", "engine/rules/a.go imports wf/engine: engine/rules may import engine/lang, protocol, roles/frontmatter, nothing else of ours"},
 		{"engine/rules/a_test.go", "package rules\nimport _ \"wf/cas\"", ""},
-		{"util/a.go", "package util", "util/a.go lies in no layer; the layers are agentkit, api, cas, cmd, cmd/internal, cmd/internal/ask, cmd/internal/chat, cmd/internal/complete, cmd/internal/help, cmd/internal/render, cmd/internal/tui, daemon, engine, examples, files, hub, metrics, pgstore, protocol, release, roles, roles/workspace, service, store, workflows"},
+		{"util/a.go", "package util", "util/a.go lies in no layer; the layers are agentkit, api, cas, cmd, cmd/internal, cmd/internal/ask, cmd/internal/chat, cmd/internal/complete, cmd/internal/help, cmd/internal/render, cmd/internal/tui, daemon, engine, examples, files, hub, metrics, pgstore, postgres, protocol, release, roles, roles/workspace, service, store, workflows"},
 		{"cmd/internal/tui/a.go", "package tui\nimport _ \"wf/engine\"", "cmd/internal/tui/a.go imports wf/engine: cmd/internal/tui may import cmd/internal, cmd/internal/ask, cmd/internal/render, api, protocol, nothing else of ours"},
 		{"cmd/internal/render/a.go", "package render\nimport _ \"wf/engine\"", "cmd/internal/render/a.go imports wf/engine: cmd/internal/render may import cmd/internal, roles, cas, api, protocol, nothing else of ours"},
 		{"cmd/internal/render/a.go", "package render\nimport _ \"wf/cas/car\"", "cmd/internal/render/a.go imports wf/cas/car: cmd/internal/render may import cmd/internal/plain, roles/frontmatter, cas, api, protocol, protocol/lazy, nothing else of ours"},

@@ -229,7 +229,7 @@ func (s *Store) commit(ctx context.Context, b cas.Batch, blocks []block) (err er
 		return err
 	}
 	if !s.queue.add(r, s.drain) {
-		return fmt.Errorf("%s: %w", s.a.shown, errClosed)
+		return fmt.Errorf("%s: %w", s.a.Shown, errClosed)
 	}
 	why := ctx
 	var given <-chan struct{} // up, while the database is lost
@@ -253,7 +253,7 @@ func (s *Store) commit(ctx context.Context, b cas.Batch, blocks []block) (err er
 	case left && why == ctx:
 		return context.Cause(ctx)
 	case left:
-		return fmt.Errorf("commit to %s: it was not stored: %w", s.a.shown, protocol.ErrUnreachable)
+		return fmt.Errorf("commit to %s: it was not stored: %w", s.a.Shown, protocol.ErrUnreachable)
 	}
 	select {
 	case err := <-r.done:
@@ -265,7 +265,7 @@ func (s *Store) commit(ctx context.Context, b cas.Batch, blocks []block) (err er
 	case err := <-r.done: // it was settled at the same moment
 		return err
 	default:
-		return fmt.Errorf("commit to %s: whether it was stored is not known (%w): %w", s.a.shown, context.Cause(why), protocol.ErrUnreachable)
+		return fmt.Errorf("commit to %s: whether it was stored is not known (%w): %w", s.a.Shown, context.Cause(why), protocol.ErrUnreachable)
 	}
 }
 

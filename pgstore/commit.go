@@ -91,7 +91,7 @@ func (s *Store) writeGroup(group []*request, unclear bool) {
 		}
 		s.dropWriter()
 		if pause > pauseFirst { // not for a connection that was cut alone
-			s.outage.note(&s.outage.commits, fmt.Errorf("%s: %w: %w", s.a.shown, protocol.ErrUnreachable, err))
+			s.outage.note(&s.outage.commits, fmt.Errorf("%s: %w: %w", s.a.Shown, protocol.ErrUnreachable, err))
 		}
 		for _, r := range group {
 			r.hold()
@@ -116,7 +116,7 @@ func (s *Store) fail(group []*request, unclear bool, err error) {
 		err = fmt.Errorf("whether it was stored is not known: %w: %w", protocol.ErrUnreachable, err)
 	}
 	for _, r := range group {
-		r.done <- fmt.Errorf("commit to %s: %w", s.a.shown, err)
+		r.done <- fmt.Errorf("commit to %s: %w", s.a.Shown, err)
 	}
 }
 
@@ -136,7 +136,7 @@ func (s *Store) dropWriter() {
 
 // try sends a group once, and answers its callers where it is known what became of it. maybe is that it is not.
 func (s *Store) try(group []*request, unclear bool) (maybe bool, err error) {
-	if s.write == nil || s.write.pg.IsClosed() {
+	if s.write == nil || s.write.PG.IsClosed() {
 		s.dropWriter()
 		if s.write, err = s.writer(s.life); err != nil {
 			s.write = nil

@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"wf/postgres"
 	"wf/protocol"
 )
 
@@ -90,22 +91,22 @@ var errNoStore = protocol.ErrStore.With("wf store init makes one", "the database
 
 // change changes a store in a session of its own.
 func change(ctx context.Context, dsn string, by func(*conn, *Meta) error) (m Meta, err error) {
-	a, err := parse(dsn)
+	a, err := postgres.Parse(dsn)
 	if err != nil {
 		return m, err
 	}
-	c, err := a.connect(ctx, pgconn.ValidateConnectTargetSessionAttrsReadWrite)
+	c, err := connect(ctx, a, pgconn.ValidateConnectTargetSessionAttrsReadWrite)
 	if err != nil {
 		return m, err
 	}
 	defer c.close()
 	if err := by(c, &m); err != nil {
-		return m, fmt.Errorf("%s: %w", a.shown, classify(ctx, err))
+		return m, fmt.Errorf("%s: %w", a.Shown, classify(ctx, err))
 	}
 	return m, nil
 }
 
-func (c *conn) do(ctx context.Context, sql string) error { return c.pg.Exec(ctx, sql).Close() }
+func (c *conn) do(ctx context.Context, sql string) error { return c.Do(ctx, sql) }
 
 // locked begins a transaction in which no other process changes the store, and reads what it is; false where there is none.
 func (c *conn) locked(ctx context.Context, m *Meta) (there bool, err error) {

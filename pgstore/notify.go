@@ -51,7 +51,7 @@ func (s *Store) hear() {
 	}
 	defer c.close()
 	own := hex.EncodeToString(s.by)
-	c.heard = func(n *pgconn.Notification) {
+	c.Heard = func(n *pgconn.Notification) {
 		if n.Channel == channel && n.Payload != own {
 			s.hint()
 		}
@@ -61,6 +61,6 @@ func (s *Store) hear() {
 	}
 	s.hint() // what was told before is not told again
 	for err == nil {
-		err = c.pg.WaitForNotification(s.life)
+		err = c.PG.WaitForNotification(s.life)
 	}
 }

@@ -3,11 +3,9 @@ package pgstore
 import (
 	"context"
 	_ "embed"
-	"errors"
 	"fmt"
 
-	"github.com/jackc/pgx/v5/pgconn"
-
+	"wf/postgres"
 	"wf/protocol"
 )
 
@@ -44,10 +42,7 @@ type Meta struct {
 const readMeta = `select layout::bigint, min_writer::bigint, uuid::text from wf.meta`
 
 // noStore reports whether a statement failed because there are no tables of a store.
-func noStore(err error) bool {
-	e, is := errors.AsType[*pgconn.PgError](err)
-	return is && (e.Code == "42P01" || e.Code == "3F000") // no such table, or schema
-}
+func noStore(err error) bool { return postgres.NoTable(err) }
 
 // metaOf reads the meta row; ok is false where there is no store.
 func metaOf(ctx context.Context, c *conn, sql string) (m Meta, ok bool, err error) {

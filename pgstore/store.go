@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"wf/cas"
+	"wf/postgres"
 	"wf/protocol"
 )
 
@@ -36,7 +37,7 @@ type Options struct {
 // processes. Close it after use.
 type Store struct {
 	cas.Observed
-	a    *address
+	a    *postgres.Address
 	o    Options
 	uuid string
 	by   []byte // names this process in changes
@@ -69,7 +70,7 @@ var errClosed = errors.New("the store is closed")
 // Open opens the store in a database, which Init has made. Errors wrap protocol.ErrStore where there is none, or where its
 // settings are not safe, ErrNewerStore, and ErrUnreachable.
 func Open(ctx context.Context, dsn string, o Options) (*Store, error) {
-	a, err := parse(dsn)
+	a, err := postgres.Parse(dsn)
 	if err != nil {
 		return nil, err
 	}
@@ -100,18 +101,18 @@ func (s *Store) connect(ctx context.Context, writes bool) (*conn, error) {
 	if writes {
 		valid = pgconn.ValidateConnectTargetSessionAttrsReadWrite
 	}
-	c, err := s.a.connect(ctx, func(ctx context.Context, pg *pgconn.PgConn) error {
+	c, err := connect(ctx, s.a, func(ctx context.Context, pg *pgconn.PgConn) error {
 		if err := valid(ctx, pg); err != nil {
 			return err
 		}
-		return s.seen.check(ctx, &conn{pg: pg}, s.uuid)
+		return s.seen.check(ctx, &conn{&postgres.Conn{PG: pg}}, s.uuid)
 	})
 	if err != nil {
 		return nil, err
 	}
 	if err := s.known(ctx, c, writes); err != nil {
 		c.close()
-		return nil, fmt.Errorf("%s: %w", s.a.shown, classify(ctx, err))
+		return nil, fmt.Errorf("%s: %w", s.a.Shown, classify(ctx, err))
 	}
 	return c, nil
 }
@@ -122,9 +123,9 @@ func (s *Store) writer(ctx context.Context) (*conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.prepares(ctx); err != nil {
+	if err := c.Prepares(ctx); err != nil {
 		c.close()
-		return nil, fmt.Errorf("%s: %w", s.a.shown, classify(ctx, err))
+		return nil, fmt.Errorf("%s: %w", s.a.Shown, classify(ctx, err))
 	}
 	return c, nil
 }
@@ -132,7 +133,7 @@ func (s *Store) writer(ctx context.Context) (*conn, error) {
 // known is nil for a connection to this store that may be used.
 func (s *Store) known(ctx context.Context, c *conn, writes bool) error {
 	if writes {
-		_, found, err := settings(ctx, c)
+		_, found, err := postgres.Settings(ctx, c.Conn)
 		if err != nil {
 			return err
 		}
@@ -159,7 +160,7 @@ func (s *Store) Close() error {
 	if !s.queue.close() {
 		return nil
 	}
-	s.end(fmt.Errorf("%s: %w", s.a.shown, errClosed))
+	s.end(fmt.Errorf("%s: %w", s.a.Shown, errClosed))
 	s.queue.idle.Wait()
 	s.bell.loop.Wait()
 	s.worker.end()
@@ -224,7 +225,7 @@ func (s *Store) on(ctx context.Context, f func(c *conn) (begun bool, err error))
 			}
 		}
 		begun, err := f(c)
-		if c.pg.IsClosed() {
+		if c.PG.IsClosed() {
 			c.close()
 			s.follows.lost.Store(true)
 			if used && !begun && ctx.Err() == nil {
@@ -236,7 +237,7 @@ func (s *Store) on(ctx context.Context, f func(c *conn) (begun bool, err error))
 			s.mu.Unlock()
 		}
 		if err != nil {
-			return fmt.Errorf("%s: %w", s.a.shown, classify(ctx, err))
+			return fmt.Errorf("%s: %w", s.a.Shown, classify(ctx, err))
 		}
 		return nil
 	}

@@ -84,7 +84,7 @@ func (e *evidence) heads(ctx context.Context, names []string) error {
 // orAll is a list of names, NULL for all.
 func orAll(names []string) param {
 	if names == nil {
-		return param{oid: oidTexts}
+		return param{OID: oidTexts}
 	}
 	return texts(names)
 }

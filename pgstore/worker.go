@@ -134,9 +134,9 @@ func (w *worker) beat(ctx context.Context) (err error) {
 	defer cancel()
 	defer func() {
 		if err != nil && ctx.Err() != nil && whole.Err() == nil {
-			err = fmt.Errorf("%s: no answer within %s: %w", w.s.a.shown, w.lease/3, protocol.ErrUnreachable)
+			err = fmt.Errorf("%s: no answer within %s: %w", w.s.a.Shown, w.lease/3, protocol.ErrUnreachable)
 		} else if err != nil {
-			err = fmt.Errorf("%s: %w", w.s.a.shown, classify(ctx, err))
+			err = fmt.Errorf("%s: %w", w.s.a.Shown, classify(ctx, err))
 		}
 		w.s.outage.note(&w.s.outage.beats, err)
 		w.mu.Lock()
@@ -329,4 +329,4 @@ func (s *Store) matches(m Meta) error {
 }
 
 // refuse ends the use of the store for a reason that will not pass: batches that wait fail with it, as does what is asked later.
-func (s *Store) refuse(err error) { s.end(fmt.Errorf("%s: %w", s.a.shown, err)) }
+func (s *Store) refuse(err error) { s.end(fmt.Errorf("%s: %w", s.a.Shown, err)) }

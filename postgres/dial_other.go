@@ -1,6 +1,6 @@
 //go:build !linux
 
-package pgstore
+package postgres
 
 import "syscall"
 

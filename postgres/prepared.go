@@ -1,4 +1,4 @@
-package pgstore
+package postgres
 
 import (
 	"context"
@@ -25,9 +25,9 @@ type prepared struct {
 const settle = `select set_config('plan_cache_mode', 'force_generic_plan', false), set_config('enable_seqscan', 'off', false), set_config('jit', 'off', false)
 	where pg_backend_pid() = $1`
 
-// prepares has a connection prepare its statements, if it may.
-func (c *conn) prepares(ctx context.Context) error {
-	got, err := c.query(ctx, settle, integer(int32(c.pg.PID())))
+// Prepares has a connection prepare its statements, if it may.
+func (c *Conn) Prepares(ctx context.Context) error {
+	got, err := c.Query(ctx, settle, Integer(int32(c.PG.PID())))
 	c.prepared = prepared{direct: len(got) == 1, names: map[string]string{}}
 	return err
 }
@@ -59,3 +59,6 @@ func (p *prepared) forgets(err error) bool {
 	*p = prepared{}
 	return true
 }
+
+// Prepared is how many statements were prepared.
+func (p *prepared) Prepared() int { return p.last }

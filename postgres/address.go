@@ -1,4 +1,4 @@
-package pgstore
+package postgres
 
 import (
 	"context"
@@ -16,9 +16,9 @@ import (
 	"wf/protocol"
 )
 
-// address is where a database is, without what is secret of it.
-type address struct {
-	shown string // user, host, port and name of the database alone
+// Address is where a database is, without what is secret of it.
+type Address struct {
+	Shown string // user, host, port and name of the database alone
 	cfg   *pgconn.Config
 }
 
@@ -66,14 +66,14 @@ func Redact(dsn string) string {
 	return out.String()
 }
 
-// parse reads the address of a database: postgres://USER@HOST:PORT,HOST:PORT/NAME?…. Of several hosts the one that is the primary
+// Parse reads the address of a database: postgres://USER@HOST:PORT,HOST:PORT/NAME?…. Of several hosts the one that is the primary
 // is used. The password is looked for in the file of PGPASSFILE and in a service
 // file; in the address itself it is refused, as others see the arguments of a process and the config of a
 // project. Beyond this machine the address says sslmode=verify-full.
-func parse(dsn string) (*address, error) {
-	a := &address{shown: Redact(dsn)}
+func Parse(dsn string) (*Address, error) {
+	a := &Address{Shown: Redact(dsn)}
 	refuse := func(hint, format string, args ...any) error {
-		return protocol.ErrStore.With(hint, "%s: "+format, append([]any{a.shown}, args...)...)
+		return protocol.ErrStore.With(hint, "%s: "+format, append([]any{a.Shown}, args...)...)
 	}
 	u, ok := split(dsn)
 	if !ok {
@@ -105,7 +105,7 @@ func parse(dsn string) (*address, error) {
 }
 
 // hosts is how many there are.
-func (a *address) hosts() int {
+func (a *Address) hosts() int {
 	all := map[string]bool{fmt.Sprint(a.cfg.Host, " ", a.cfg.Port): true}
 	for _, h := range a.cfg.Fallbacks { // one with TLS and one without have two entries
 		all[fmt.Sprint(h.Host, " ", h.Port)] = true
@@ -129,10 +129,10 @@ var errNoCancel = fmt.Errorf("no cancel request is sent")
 // A dead peer is noticed after 25 s: a COMMIT has no deadline.
 var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 10 * time.Second, Interval: 5 * time.Second, Count: 3}
 
-// connect opens a connection, whatever the database behind it holds. Of several hosts it is the first that is valid; nil takes any. That a host is
+// Connect opens a connection, whatever the database behind it holds. Of several hosts it is the first that is valid; nil takes any. That a host is
 // an older copy counts only where no other host is away, which may be the one that is not.
-func (a *address) connect(ctx context.Context, valid pgconn.ValidateConnectFunc) (*conn, error) {
-	c, open := new(conn), new(atomic.Bool)
+func (a *Address) Connect(ctx context.Context, valid pgconn.ValidateConnectFunc) (*Conn, error) {
+	c, open := new(Conn), new(atomic.Bool)
 	answered := map[string]bool{} // of the hosts; written by the check alone, as an attempt that was given up may still dial
 	cfg := a.cfg.Copy()
 	dialer := net.Dialer{KeepAliveConfig: keepAlive, Control: giveUpUnacknowledged}
@@ -144,8 +144,8 @@ func (a *address) connect(ctx context.Context, valid pgconn.ValidateConnectFunc)
 	}
 	cfg.OnNotice = func(_ *pgconn.PgConn, n *pgconn.Notice) { c.notice = n }
 	cfg.OnNotification = func(_ *pgconn.PgConn, n *pgconn.Notification) {
-		if c.heard != nil {
-			c.heard(n)
+		if c.Heard != nil {
+			c.Heard(n)
 		}
 	}
 	if valid != nil {
@@ -159,9 +159,9 @@ func (a *address) connect(ctx context.Context, valid pgconn.ValidateConnectFunc)
 		err = fmt.Errorf("%w: %w", protocol.ErrUnreachable, err)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", a.shown, classify(ctx, err))
+		return nil, fmt.Errorf("%s: %w", a.Shown, Classify(ctx, err))
 	}
 	open.Store(true)
-	c.pg = pg
+	c.PG = pg
 	return c, nil
 }
