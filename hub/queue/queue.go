@@ -115,7 +115,8 @@ type Stats struct {
 	Queued, Leased, Dead int
 	Oldest               time.Time // submission of the oldest queued job; zero where there is none
 	Bytes                int64     // of all boxes
-	Leases, Lapses       uint64    // leases given, and those that lapsed, by this process
+	Leases, Lapses       uint64    // leases given, and those that were seen to lapse, by this process
+	Epoch                uint64    // of the newest lease
 }
 
 // Queue hands out jobs, those with the largest priority first, and those of one priority in the order in which they were
@@ -141,8 +142,8 @@ type Queue interface {
 	Retry(ctx context.Context, id string) (Entry, error)
 	// Purge forgets a job, with all that is kept of it. One that is leased is an error wrapping ErrBegun.
 	Purge(ctx context.Context, id string) (Entry, error)
-	// Return ends the leases of a worker: its process was started anew, and has not started those jobs.
-	Return(ctx context.Context, worker string) error
+	// Return ends the leases of a worker up to an epoch: its process was started anew behind that, and has not started those jobs.
+	Return(ctx context.Context, worker string, upTo uint64) error
 	// Stats counts.
 	Stats(ctx context.Context) (Stats, error)
 	// Lease waits for the first queued job that fits and gives it to the worker for ttl. What does not
@@ -170,6 +171,8 @@ type Queue interface {
 type Lease interface {
 	// Entry is the job as it was leased, with the epoch.
 	Entry() Entry
+	// Until is when it lapses, or somewhat earlier, by the clock of this process.
+	Until() time.Time
 	// Extend gives another ttl from now on.
 	Extend(ctx context.Context) error
 	// Done says that the job became run.

@@ -20,6 +20,8 @@ type Worker struct {
 	Since   time.Time `json:"since"`
 	Seen    time.Time `json:"last_seen"`
 	Live    bool      `json:"connected"` // its last word holds still
+	// Elsewhere is set for one that lives at another hub that shares the registry.
+	Elsewhere bool `json:"-"`
 	// Capacity is how many runs it drives at once for jobs to be given to it, 0 for any number; Busy is how many it drives.
 	Capacity int `json:"capacity"`
 	Busy     int `json:"busy"`
@@ -31,13 +33,13 @@ type Worker struct {
 	Instance string `json:"-"`
 }
 
-// Registry knows the workers. A worker lives for the ttl of its last word; later it is still
+// Registry knows the workers. A worker lives for the ttl of its last word, at any of the hubs that share the registry; later it is still
 // listed, as one that is gone, until it is forgotten.
 type Registry interface {
-	// Announce adds a worker or refreshes it. Since is kept while it lives, and Draining always; Since, Seen, Live
-	// and Draining of the argument do not matter.
-	Announce(ctx context.Context, a Worker, ttl time.Duration) error
-	// Withdraw says that a worker is gone before its ttl has passed. An unknown one is no error.
+	// Announce adds a worker or refreshes it. Since is kept while it lives, and Draining always; Since, Seen, Live, Elsewhere
+	// and Draining of the argument do not matter. draining says whether it gets jobs no longer.
+	Announce(ctx context.Context, a Worker, ttl time.Duration) (draining bool, err error)
+	// Withdraw says that a worker is gone from this hub before its ttl has passed. An unknown one is no error.
 	Withdraw(ctx context.Context, id string) error
 	// Drain says whether a worker gets jobs. An unknown one is an error wrapping protocol.ErrNotFound.
 	Drain(ctx context.Context, id string, drain bool) error

@@ -190,7 +190,7 @@ func (l *link) passed(m message) error {
 		return nil
 	}
 	err := l.hub.Queue.Share(l.ctx, m.Job, queue.Key{Worker: m.To, To: to.keyName, Sealed: m.Sealed})
-	if err != nil && !isGone(err) {
+	if err != nil && !isGone(err) && !isAway(err) {
 		return err
 	}
 	return nil

@@ -4,16 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 
 	"wf/hub/queue"
 	"wf/protocol"
 )
 
-// claim takes what a worker says of its runs.
+// claim takes what a worker says of its runs. What it cannot record while the database is away it takes again with the next message.
 func (h *Hub) claim(l *link, runs []Run) error {
 	defer l.freed(l.used())
-	for _, r := range runs {
+	for _, r := range l.heardBefore(runs) {
 		if r.ID == "" || !queue.Plain(string(r.ID), 128) || !queue.Plain(r.HeadCID, 200) {
 			return fmt.Errorf("worker %s claims a run with a name that is none: %w", l.id, protocol.ErrBadRequest)
 		}
@@ -26,6 +28,14 @@ func (h *Hub) claim(l *link, runs []Run) error {
 		}
 		l.drives(r)
 		owner, err := h.point(l, r, 0)
+		if isAway(err) {
+			l.unrecorded[r.ID] = r
+			l.keeps(r)
+			if r.RequestID != "" {
+				h.learn(r.RequestID, claimed{l.id, r.ID})
+			}
+			continue
+		}
 		if err != nil {
 			return err
 		}
@@ -35,18 +45,36 @@ func (h *Hub) claim(l *link, runs []Run) error {
 			}
 			continue
 		}
-		l.mu.Lock()
-		l.runs[r.ID] = !r.Foreign
-		l.mu.Unlock()
+		l.keeps(r)
 		if r.RequestID == "" {
 			continue
 		}
 		h.learn(r.RequestID, claimed{l.id, r.ID})
-		if err := h.found(l, r); err != nil {
+		if err := h.found(l, r); err != nil && !isAway(err) { // it is found again before the job is given to any worker: hasBegun
 			return err
 		}
 	}
 	return nil
+}
+
+// heardBefore are runs, with those that could not be recorded and of which nothing newer is said.
+func (l *link) heardBefore(runs []Run) []Run {
+	if len(l.unrecorded) == 0 {
+		return runs
+	}
+	for _, r := range runs {
+		l.unrecorded[r.ID] = r
+	}
+	all := slices.Collect(maps.Values(l.unrecorded))
+	clear(l.unrecorded)
+	return all
+}
+
+// keeps notes that the worker has a run.
+func (l *link) keeps(r Run) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.runs[r.ID] = !r.Foreign
 }
 
 // drives takes what the worker says of how a run is driven.
@@ -100,6 +128,11 @@ func (h *Hub) point(l *link, r Run, epoch uint64) (owner string, err error) {
 		case p.Worker == l.id:
 		case r.Foreign, !l.mayTake(p.Worker, epoch), !h.yields(p.Worker, r.ID) && (h.link(p.Worker) != nil || r.HeadSeq < p.Seq):
 			return p.Worker, nil
+		default:
+			there, err := h.elsewhere(l.ctx, p.Worker)
+			if err != nil || there && !h.yields(p.Worker, r.ID) {
+				return p.Worker, err
+			}
 		}
 		next := p
 		next.Worker, next.Epoch = l.id, max(epoch, p.Epoch)
@@ -113,6 +146,12 @@ func (h *Hub) point(l *link, r Run, epoch uint64) (owner string, err error) {
 			return l.id, err
 		}
 	}
+}
+
+// elsewhere reports whether a worker is connected to another hub.
+func (h *Hub) elsewhere(ctx context.Context, worker string) (bool, error) {
+	known, err := h.Registry.List(ctx)
+	return slices.ContainsFunc(known, func(a queue.Worker) bool { return a.ID == worker && a.Elsewhere }), err
 }
 
 // yields reports whether a run is foreign at a worker that is connected.
@@ -148,6 +187,10 @@ func (h *Hub) found(l *link, r Run) error {
 		return err
 	case e.State == queue.Leased && e.Worker == l.id && l.offered(question{e.ID, e.Epoch}):
 		return nil // it is being started at this moment, and that will say so
+	case e.State == queue.Leased && e.Worker == l.id: // by another hub, which may be gone; or before this one was started anew
+		if _, err := h.point(l, r, e.Epoch); err != nil {
+			return err
+		}
 	}
 	if err := h.Queue.Settle(l.ctx, e.Job, l.id, r.ID); err != nil {
 		return err
@@ -172,6 +215,8 @@ func (h *Hub) owner(ctx context.Context, run protocol.RunID) (*link, error) {
 		if l := h.link(p.Worker); l != nil {
 			return l, nil
 		}
+	} else if l := h.holder(run); l != nil && isAway(err) {
+		return l, nil
 	} else if !errors.Is(err, protocol.ErrUnknownRun) {
 		return nil, err
 	}
@@ -192,6 +237,19 @@ func (h *Hub) owner(ctx context.Context, run protocol.RunID) (*link, error) {
 		return nil, fmt.Errorf("run %s: the hub has just started, its worker may be on the way: %w", run, protocol.ErrWorkerAway)
 	}
 	return nil, fmt.Errorf("run %s: no worker has it: %w", run, protocol.ErrUnknownRun)
+}
+
+// holder is the link of a worker that has said that it has a run, nil for none.
+func (h *Hub) holder(run protocol.RunID) *link {
+	for _, l := range h.all() {
+		l.mu.Lock()
+		own := l.runs[run]
+		l.mu.Unlock()
+		if own {
+			return l
+		}
+	}
+	return nil
 }
 
 // serving asks all workers at once whether they serve a path, and returns one that does, or nil.

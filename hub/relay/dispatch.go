@@ -57,7 +57,7 @@ func (l *link) startJob(lease queue.Lease) {
 	q := question{e.ID, e.Epoch}
 	ctx, cancel := context.WithTimeout(l.ctx, h.Starting)
 	defer cancel()
-	l.holds(q, h.Lease)
+	l.holds(q, lease.Until())
 	defer l.forgets(q)
 	var stop func()
 	ctx, stop = l.extend(ctx, lease, q)
@@ -124,10 +124,10 @@ func (l *link) fails(job string) {
 // pause is how long a job rests after n attempts.
 func pause(n int) time.Duration { return time.Second << max(0, n-1) }
 
-func (l *link) holds(q question, ttl time.Duration) {
+func (l *link) holds(q question, until time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.leases[q] = time.Now().Add(ttl)
+	l.leases[q] = until
 }
 
 func (l *link) forgets(q question) {
@@ -151,16 +151,24 @@ func (l *link) extend(ctx context.Context, lease queue.Lease, q question) (conte
 				return
 			case <-lease.Lost():
 				l.forgets(q)
-				cancel()
+				if !l.hub.doneBy(ctx, q.job, l.id) { // another hub may have heard first that it has begun
+					cancel()
+				}
 				return
 			case <-tick.C:
 				if lease.Extend(ctx) == nil {
-					l.holds(q, l.hub.Lease)
+					l.holds(q, lease.Until())
 				}
 			}
 		}
 	}()
 	return ctx, func() { cancel(); <-ended }
+}
+
+// doneBy reports whether a job is done by a worker.
+func (h *Hub) doneBy(ctx context.Context, job, worker string) bool {
+	e, err := h.Queue.Find(ctx, job)
+	return err == nil && e.State == queue.Done && e.Worker == worker
 }
 
 // begins notes that a job is given to the worker, until it says of the run whether it drives it.
@@ -246,6 +254,9 @@ func (l *link) started(lease queue.Lease, got *answer) error {
 	r.HeadSeq, r.HeadCID = at.Seq, at.Head
 	owner, err := h.point(l, r, e.Epoch)
 	if err != nil {
+		if isAway(err) { // the worker says it again, and until then no other one is given the job
+			h.learn(e.ID, claimed{l.id, s.ID})
+		}
 		return err
 	}
 	h.learn(e.ID, claimed{owner, s.ID})

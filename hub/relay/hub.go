@@ -66,6 +66,7 @@ type Hub struct {
 	links    map[string]*link
 	requests map[string]claimed // by request id
 	changed  chan struct{}      // closed when a request is added, or a worker says what it has
+	settling map[string]bool    // jobs of which it is being recorded that they have begun
 	sockets  map[*socket]bool
 	closed   bool
 
@@ -130,11 +131,11 @@ func (h *Hub) reap() {
 }
 
 func (h *Hub) forgetKeys(ctx context.Context) error {
-	known, err := h.Registry.List(ctx)
+	jobs, err := h.Queue.List(ctx) // first: whatever has a key in them was known before
 	if err != nil {
 		return err
 	}
-	jobs, err := h.Queue.List(ctx)
+	known, err := h.Registry.List(ctx)
 	if err != nil {
 		return err
 	}
@@ -175,7 +176,7 @@ func (h *Hub) start() {
 			h.DigestKey = []byte(rand.Text())
 		}
 		h.lists, h.news = h.newLists(), make(chan struct{}, 1)
-		h.links, h.requests, h.sockets = map[string]*link{}, map[string]claimed{}, map[*socket]bool{}
+		h.links, h.requests, h.settling, h.sockets = map[string]*link{}, map[string]claimed{}, map[string]bool{}, map[*socket]bool{}
 		h.graceOver, h.changed = make(chan struct{}), make(chan struct{})
 		h.graceTimer = time.AfterFunc(h.GracePeriod, func() {
 			close(h.graceOver)

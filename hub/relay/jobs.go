@@ -291,7 +291,9 @@ func (l *link) dispatch() {
 		case errors.Is(err, queue.ErrClosed):
 			return
 		case !errors.Is(err, context.Canceled):
-			h.Log.Error("queue", "worker", l.id, "error", err)
+			if !isAway(err) { // else it is told once
+				h.Log.Error("queue", "worker", l.id, "error", err)
+			}
 			sleep(l.ctx, time.Second)
 		}
 	}
@@ -300,7 +302,7 @@ func (l *link) dispatch() {
 // fits reports whether the worker is to have a job: it can start it now, it can open its box, and
 // if it failed to start it before, no other worker could.
 func (l *link) fits(e queue.Entry) bool {
-	if l.lacks(e) != "" || e.Attempts > 0 && l.hub.inGracePeriod() {
+	if l.lacks(e) != "" || e.Attempts > 0 && l.hub.inGracePeriod() || l.hub.hasBegun(e) {
 		return false
 	}
 	if !l.hasFailed(e.ID) {
@@ -311,6 +313,27 @@ func (l *link) fits(e queue.Entry) bool {
 			return false
 		}
 	}
+	return true
+}
+
+// hasBegun reports whether a worker has said that it has the run of a queued job: then that is recorded.
+func (h *Hub) hasBegun(e queue.Entry) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	c, begun := h.requests[e.ID]
+	if !begun || h.settling[e.ID] || h.closed {
+		return begun
+	}
+	h.settling[e.ID] = true
+	h.work.Go(func() {
+		err := h.Queue.Settle(context.Background(), e.Job, c.worker, c.run)
+		h.mu.Lock()
+		delete(h.settling, e.ID)
+		h.mu.Unlock()
+		if err != nil && !errors.Is(err, queue.ErrClosed) && !isAway(err) {
+			h.Log.Error("a job that has begun is not recorded", "job", e.ID, "error", err)
+		}
+	})
 	return true
 }
 

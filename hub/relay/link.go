@@ -33,11 +33,15 @@ type link struct {
 	instance string
 	key      []byte // public; nil for a worker that opens no boxes
 	keyName  string
-	renewed  bool // its process was started anew since it was connected last
+	renewed  bool   // its process was started anew since it was connected last
+	drained  bool   // as the registry said last
+	renewal  uint64 // behind this epoch: earlier leases were of an earlier process
 	lines    *lines
 	tunnel   *yamux.Session
 	via      *http.Transport        // speaks to the worker
 	proxy    *httputil.ReverseProxy // passes requests on to it
+
+	unrecorded map[protocol.RunID]Run // what it said while the database was away; of its reader alone
 
 	ctx    context.Context // ends with the link; its cause says why
 	cancel context.CancelCauseFunc
@@ -83,7 +87,7 @@ func (h *Hub) worker(w http.ResponseWriter, r *http.Request) error {
 	defer cancel(nil)
 	client, _ := guard.Of(r.Context())
 	l := &link{hub: h, bound: client.Worker, ctx: ctx, cancel: cancel, runs: map[protocol.RunID]bool{}, leases: map[question]time.Time{}, failed: map[string]bool{},
-		busy: map[protocol.RunID]bool{}, begun: map[string]bool{}, asked: map[asking]bool{}}
+		busy: map[protocol.RunID]bool{}, begun: map[string]bool{}, asked: map[asking]bool{}, unrecorded: map[protocol.RunID]Run{}}
 	if l.tunnel, err = newTunnel(ctx, c, true, h.Log); err != nil {
 		return err
 	}
@@ -91,6 +95,7 @@ func (h *Hub) worker(w http.ResponseWriter, r *http.Request) error {
 	// A token that is taken away takes the link with it.
 	defer context.AfterFunc(r.Context(), func() { l.close(context.Cause(r.Context())) })()
 	if err := l.welcome(); err != nil {
+		h.detach(l)
 		h.Log.Warn("worker refused", "remote", r.RemoteAddr, "worker", l.id, "error", err)
 		return nil
 	}
@@ -220,10 +225,13 @@ func (l *link) refuse(err error) error {
 }
 
 // attach makes l the link of its worker. An older link of the same process gives way, and one
-// that does not answer any more; else the newcomer is refused.
+// that does not answer any more; else the newcomer is refused, also where the other process is connected to another hub.
 func (h *Hub) attach(l *link) error {
 	if old := h.link(l.id); old != nil && old.instance != l.instance && old.answers(h.Asking) {
 		return fmt.Errorf("worker %s: %w", l.id, ErrWorkerTaken)
+	}
+	if err := l.remember(); err != nil {
+		return err
 	}
 	h.mu.Lock()
 	old := h.links[l.id]
@@ -237,23 +245,32 @@ func (h *Hub) attach(l *link) error {
 	}
 	h.links[l.id] = l
 	h.mu.Unlock()
-	if err := l.remember(); err != nil {
-		return err
-	}
 	if old != nil {
 		old.close(fmt.Errorf("the worker connected anew"))
 	}
 	return l.announce()
 }
 
-// remember takes what the registry knows of the worker.
+// remember takes what the registry knows of the worker. The newest lease is asked for first: what another hub gives to the process
+// that is announced here is a later one.
 func (l *link) remember() error {
-	known, err := l.hub.Registry.List(l.ctx)
-	if i := slices.IndexFunc(known, func(a queue.Worker) bool { return a.ID == l.id }); i >= 0 {
-		l.drains(known[i].Draining)
-		l.renewed = known[i].Instance != "" && known[i].Instance != l.instance
+	s, err := l.hub.Queue.Stats(l.ctx)
+	if err != nil {
+		return err
 	}
-	return err
+	known, err := l.hub.Registry.List(l.ctx)
+	i := slices.IndexFunc(known, func(a queue.Worker) bool { return a.ID == l.id })
+	if err != nil || i < 0 {
+		return err
+	}
+	a := known[i]
+	l.drained = a.Draining
+	l.drains(a.Draining)
+	l.renewed, l.renewal = a.Instance != "" && a.Instance != l.instance, s.Epoch
+	if l.renewed && a.Elsewhere {
+		return fmt.Errorf("worker %s, at another hub: %w", l.id, ErrWorkerTaken)
+	}
+	return nil
 }
 
 // drains says whether the worker gets jobs.
@@ -312,7 +329,15 @@ func (l *link) announce() error {
 		Capacity: l.capacity, Busy: len(l.busy) + len(l.begun), Key: l.key, Instance: l.instance}
 	l.mu.Unlock()
 	defer l.hub.noticed()
-	return l.hub.Registry.Announce(l.ctx, a, l.hub.TTL)
+	draining, err := l.hub.Registry.Announce(l.ctx, a, l.hub.TTL)
+	if isAway(err) {
+		return nil // the worker stays connected, and is announced with a later message
+	}
+	if err == nil && draining != l.drained { // another hub was told
+		l.drained = draining
+		l.drains(draining)
+	}
+	return err
 }
 
 // stalled reports whether the worker has not been heard of for longer than it should.
@@ -344,7 +369,7 @@ func (l *link) listen(ready func()) error {
 		}
 		switch m.Type {
 		case msgHeartbeat:
-			err = l.lines.send(message{Type: msgHeartbeat})
+			err = errors.Join(l.lines.send(message{Type: msgHeartbeat}), l.hub.claim(l, nil))
 		case msgRuns:
 			err = l.hub.claim(l, m.Runs)
 		case msgCaps:
@@ -357,7 +382,7 @@ func (l *link) listen(ready func()) error {
 				break
 			}
 			if l.renewed { // it would have said that it has the runs of its leases
-				err = l.hub.Queue.Return(l.ctx, l.id)
+				err = l.hub.Queue.Return(l.ctx, l.id, l.renewal)
 			}
 			ready()
 			ready = nil

@@ -65,11 +65,11 @@ func (h *Hub) gather(ctx context.Context, path func(*link) string) (pages []page
 	return pages, missing
 }
 
-// away adds the workers that are not connected and had runs when they were: those are not listed.
+// away adds the workers that are not connected here and had runs when they were: those are not listed.
 func (h *Hub) away(ctx context.Context, missing []string, only string) ([]string, error) {
 	workers, err := h.Registry.List(ctx)
 	for _, a := range workers {
-		if !a.Live && a.Runs > 0 && (only == "" || only == a.ID) && h.link(a.ID) == nil && !slices.Contains(missing, a.ID) {
+		if a.Runs > 0 && (only == "" || only == a.ID) && h.link(a.ID) == nil && !slices.Contains(missing, a.ID) {
 			missing = append(missing, a.ID)
 		}
 	}

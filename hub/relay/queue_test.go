@@ -42,7 +42,7 @@ func TestF52WhatNoWorkerCanBeginMakesNoJob(t *testing.T) {
 	old := newDesk(h, "old", "old")
 	old.worker.Identity = nil // of a version that opens no boxes
 	newDesk(h, "a", "fix").met(h)
-	if err := h.kept.Announce(t.Context(), queue.Worker{ID: "old", Caps: []string{"old"}}, time.Minute); err != nil {
+	if _, err := h.kept.Announce(t.Context(), queue.Worker{ID: "old", Caps: []string{"old"}}, time.Minute); err != nil {
 		t.Fatal(err)
 	}
 	for body, want := range map[string]string{

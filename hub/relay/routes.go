@@ -9,6 +9,7 @@ import (
 	"wf/hub/queue"
 	"wf/hub/reply"
 	"wf/hub/server"
+	"wf/protocol"
 )
 
 // route is an entry of the hub's API.
@@ -105,6 +106,9 @@ func (h *Hub) Handler() http.Handler {
 func isGone(err error) bool {
 	return errors.Is(err, queue.ErrUnknownJob) || errors.Is(err, queue.ErrClosed)
 }
+
+// isAway reports whether the database of the queue does not answer.
+func isAway(err error) bool { return errors.Is(err, protocol.ErrUnreachable) }
 
 // nothingElse is the advice where nothing is served.
 const nothingElse = "a hub has the interface of a worker, /v1/agents and /v1/queue; webhooks are taken by the worker itself"

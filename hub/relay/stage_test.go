@@ -129,7 +129,7 @@ func (k *kept) change() {
 	k.changed = make(chan struct{})
 }
 
-func (k *kept) Announce(ctx context.Context, a queue.Worker, ttl time.Duration) error {
+func (k *kept) Announce(ctx context.Context, a queue.Worker, ttl time.Duration) (bool, error) {
 	defer k.change()
 	return k.Registry.Announce(ctx, a, ttl)
 }
@@ -257,7 +257,8 @@ func newDesk(h *house, id string, caps ...string) *desk {
 func (d *desk) met(h *house) *desk {
 	d.Helper()
 	w := queue.Worker{ID: d.worker.ID, Name: d.worker.Name, Caps: slices.Sorted(slices.Values(must(d.worker.Store.Caps(h.Context()))(d))), Key: d.worker.Identity.Public()}
-	if err := errors.Join(h.kept.Announce(h.Context(), w, time.Minute), h.kept.Withdraw(h.Context(), w.ID)); err != nil {
+	_, err := h.kept.Announce(h.Context(), w, time.Minute)
+	if err := errors.Join(err, h.kept.Withdraw(h.Context(), w.ID)); err != nil {
 		d.Fatal(err)
 	}
 	return d

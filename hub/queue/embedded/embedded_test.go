@@ -84,14 +84,14 @@ func TestOldThingsAreForgotten(t *testing.T) {
 		if err := l.Dead(t.Context(), "x"); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.Registry.Announce(t.Context(), queue.Worker{ID: "gone", Name: "gone"}, time.Second); err != nil {
+		if _, err := s.Registry.Announce(t.Context(), queue.Worker{ID: "gone", Name: "gone"}, time.Second); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(8 * 24 * time.Hour)
 		if _, _, err := s.Queue.Submit(t.Context(), queue.Job{ID: "new", Workflow: "w"}, sealed); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.Registry.Announce(t.Context(), queue.Worker{ID: "here", Name: "here"}, time.Second); err != nil {
+		if _, err := s.Registry.Announce(t.Context(), queue.Worker{ID: "here", Name: "here"}, time.Second); err != nil {
 			t.Fatal(err)
 		}
 		for range 2 {

@@ -61,11 +61,11 @@ func (r *Registry) load(tx *bbolt.Tx) error {
 }
 
 // Announce adds a worker or refreshes it.
-func (r *Registry) Announce(ctx context.Context, said queue.Worker, ttl time.Duration) error {
+func (r *Registry) Announce(ctx context.Context, said queue.Worker, ttl time.Duration) (draining bool, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err := r.ready(ctx); err != nil {
-		return err
+		return false, err
 	}
 	now := time.Now()
 	a := &worker{Worker: said, until: now.Add(ttl)}
@@ -81,10 +81,10 @@ func (r *Registry) Announce(ctx context.Context, said queue.Worker, ttl time.Dur
 	if a.written = now; old != nil && same(old.Worker, a.Worker) && now.Sub(old.written) < seenEvery {
 		a.written = old.written
 	} else if err := r.write(a); err != nil {
-		return fmt.Errorf("announce worker %s: %w", a.ID, err)
+		return false, fmt.Errorf("announce worker %s: %w", a.ID, err)
 	}
 	r.workers[a.ID] = a
-	return nil
+	return a.Draining, nil
 }
 
 // same reports whether the file need not be written for what was said: Seen may lag behind.

@@ -24,6 +24,7 @@
 package embedded
 
 import (
+	"context"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -35,15 +36,16 @@ import (
 	"go.etcd.io/bbolt"
 	bolterrors "go.etcd.io/bbolt/errors"
 
+	"wf/hub/queue/line"
 	"wf/protocol"
 )
 
-// keep is for how long done and dead jobs, and workers that are gone, are remembered.
+// keep is for how long workers that are gone are remembered.
 const keep = 7 * 24 * time.Hour
 
 // Store holds the three parts of what a hub keeps.
 type Store struct {
-	Queue    *Queue
+	Queue    *line.Queue
 	Registry *Registry
 	Pointers *Pointers
 
@@ -72,16 +74,14 @@ func Open(path string) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{Queue: newQueue(db), Registry: newRegistry(db), Pointers: newPointers(db), db: db}
+	s := &Store{Queue: line.New(&keeper{db: db}), Registry: newRegistry(db), Pointers: newPointers(db), db: db}
 	err = s.db.View(func(tx *bbolt.Tx) error {
-		return errors.Join(s.Queue.load(tx), s.Registry.load(tx), s.Pointers.load(tx))
+		return errors.Join(s.Registry.load(tx), s.Pointers.load(tx))
 	})
-	if err != nil {
+	if err = errors.Join(err, s.Queue.Sync(context.Background())); err != nil {
+		s.Queue.Close()
 		return nil, errors.Join(damaged(path, err), s.db.Close())
 	}
-	s.Queue.mu.Lock() // its timer may fire at once
-	s.Queue.arm()
-	s.Queue.mu.Unlock()
 	return s, nil
 }
 
@@ -125,7 +125,7 @@ func openFile(path string) (*bbolt.DB, error) {
 
 // Close writes what was left in memory and closes the file. Waiting calls get queue.ErrClosed.
 func (s *Store) Close() error {
-	s.Queue.close()
+	s.Queue.Close()
 	s.Registry.close()
 	return errors.Join(s.Pointers.close(), s.db.Close())
 }

@@ -157,8 +157,12 @@ var manageCases = map[string]func(*world){
 	"O-09 a worker that was started anew gives its leases back": func(w *world) {
 		w.submit("a", "b", "c")
 		first, other := w.leaseOf("x", "a"), w.leaseOf("y", "b")
-		w.ok(w.Queue.Return(w.Context(), "x"))
+		s, err := w.Queue.Stats(w.Context())
+		w.ok(err)
+		later := w.leaseOf("x", "c") // by the process that was started anew
+		w.ok(w.Queue.Return(w.Context(), "x", s.Epoch))
 		<-first.Lost()
+		w.ok(later.Extend(w.Context()))
 		w.leaseOf("y", "a")
 		w.ok(other.Extend(w.Context()))
 	},
@@ -179,7 +183,11 @@ var manageCases = map[string]func(*world){
 	"O-09 a worker that drains stays so, and one that is gone is forgotten": func(w *world) {
 		w.announce("1", "ada", "w")
 		w.ok(w.Registry.Drain(w.Context(), "1", true))
-		w.announce("1", "ada", "w")
+		draining, err := w.Registry.Announce(w.Context(), queue.Worker{ID: "1", Name: "ada", Version: "1", Caps: []string{"w"}}, ttl)
+		w.ok(err)
+		if !draining {
+			w.Error("it is not said that the worker drains")
+		}
 		w.wants(w.Registry.Forget(w.Context(), "1"), queue.ErrWorkerLive)
 		w.reopen()
 		if a := w.workers()[0]; !a.Draining || a.Live {

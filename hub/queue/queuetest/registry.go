@@ -9,7 +9,8 @@ import (
 
 func (w *world) announce(id, name string, caps ...string) {
 	w.Helper()
-	w.ok(w.Registry.Announce(w.Context(), queue.Worker{ID: id, Name: name, Version: "1", Caps: caps}, ttl))
+	_, err := w.Registry.Announce(w.Context(), queue.Worker{ID: id, Name: name, Version: "1", Caps: caps}, ttl)
+	w.ok(err)
 }
 
 func (w *world) workers() []queue.Worker {

@@ -1,8 +1,9 @@
-package embedded
+package line
 
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	"wf/hub/queue"
@@ -13,15 +14,32 @@ import (
 type lease struct {
 	q     *Queue
 	entry queue.Entry
+	ttl   time.Duration
 	lost  <-chan struct{}
+
+	mu    sync.Mutex
+	until time.Time
 }
 
 func (l *lease) Entry() queue.Entry { return l.entry }
 
 func (l *lease) Lost() <-chan struct{} { return l.lost }
 
+func (l *lease) Until() time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.until
+}
+
 func (l *lease) Extend(ctx context.Context) error {
-	return l.move(ctx, "extend", func(j *job, now time.Time) { j.Until = now.Add(j.TTL) })
+	asked := time.Now() // the Keeper's time of the turn is later
+	err := l.move(ctx, "extend", func(j *job, now time.Time) { j.Until = now.Add(j.TTL) })
+	if err == nil {
+		l.mu.Lock()
+		l.until = asked.Add(l.ttl)
+		l.mu.Unlock()
+	}
+	return err
 }
 
 func (l *lease) Done(ctx context.Context, run protocol.RunID) error {
@@ -42,19 +60,15 @@ func (l *lease) Dead(ctx context.Context, why string) error {
 
 // move changes the job, if the lease still holds.
 func (l *lease) move(ctx context.Context, what string, change func(*job, time.Time)) error {
-	q := l.q
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	err := q.ready(ctx)
-	j, known := q.byID[l.entry.ID]
-	if err == nil && (!known || j.State != queue.Leased || j.Epoch != l.entry.Epoch) {
-		err = queue.ErrLeaseLost
-	}
-	if err == nil {
+	err := l.q.turn(ctx, true, func(t Turn) error {
+		j, known := l.q.byID[l.entry.ID]
+		if !known || j.State != queue.Leased || j.Epoch != l.entry.Epoch {
+			return queue.ErrLeaseLost
+		}
 		next := *j
-		change(&next, time.Now())
-		err = q.replace(j, &next)
-	}
+		change(&next, t.Now())
+		return l.q.replace(t, j, &next)
+	})
 	if err != nil {
 		return fmt.Errorf("%s job %s: %w", what, l.entry.ID, err)
 	}
