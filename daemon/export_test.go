@@ -20,7 +20,7 @@ import (
 
 // ToldToHubs are the runs of a daemon as a hub hears of them.
 func ToldToHubs(ctx context.Context, d *Daemon) ([]relay.Run, error) {
-	return newHubStore(d.Service, d.Supervisor).Runs(ctx)
+	return (&hubView{hubStore: newHubStore(d.Service, d.Supervisor)}).Runs(ctx)
 }
 
 // Recount has a daemon look at its store now, as it does every few seconds.
@@ -64,7 +64,7 @@ func NewProbe(started <-chan struct{}, look func(context.Context) error, now fun
 }
 
 // QueueOf is the queue of a hub, HandlerOf what it answers, without a guard.
-func QueueOf(h *Hub) queue.Queue    { return h.store.Queue }
+func QueueOf(h *Hub) queue.Queue    { return h.kept.Queue }
 func HandlerOf(h *Hub) http.Handler { return h.relay.Handler() }
 
 // Moved is what a hub tells a daemon that has a run of another worker.

@@ -12,37 +12,48 @@ import (
 	"strings"
 
 	"wf/api"
-	"wf/cas"
 	"wf/engine"
 	"wf/files"
 	"wf/hub/client"
 	"wf/hub/guard"
-	"wf/hub/queue/embedded"
 	"wf/hub/relay"
 	"wf/hub/reply"
 	"wf/hub/server"
 	"wf/hub/web"
 	"wf/metrics"
 	"wf/protocol"
+	"wf/store"
 )
 
 // HubOptions are how a hub listens and where its data lies.
 type HubOptions struct {
 	ListenOptions
-	Data     string // directory of queue, tokens and pointers; "" is one in the state of the user
+	Data     string // directory of queue, tokens and pointers; "" is one in the state of the user. Or the database of queue and pointers
+	State    string // directory of tokens and socket where Data is a database; "" is one in the state of the user
 	Name     string // "" is that of the machine
 	Version  string // of the program
 	ClientCA string // file with the certificates (PEM) one of which must have signed that of each worker; "" is none
 	Log      *slog.Logger
 }
 
-// place is where the data lies, and the options with the file of the tokens.
+// place is the directory of the hub, and the options with where the queue is and the file of the tokens.
 func (o HubOptions) place() (HubOptions, hubData, error) {
-	data, err := openHubData(o.Data)
+	dir := o.Data
+	if err := store.Named(o.Data); err != nil {
+		return o, "", protocol.Hinted(err, "name a directory, or a database: postgres://USER@HOST:PORT/NAME")
+	}
+	if store.IsDatabase(o.Data) {
+		dir = o.State
+	} else if o.State != "" {
+		return o, "", protocol.ErrUsage.With("leave it out: what is beside the queue lies in --data", "--state %s is for a hub whose --data is a database", o.State)
+	}
+	data, err := openHubData(dir)
 	if err != nil {
 		return o, data, err
 	}
-	o.Data = string(data)
+	if !store.IsDatabase(o.Data) {
+		o.Data = string(data)
+	}
 	if o.TokenFile == "" {
 		o.TokenFile = data.tokens()
 	}
@@ -109,7 +120,7 @@ type Hub struct {
 	Metrics *metrics.Registry
 
 	doors
-	store *embedded.Store
+	kept  hubKept
 	relay *relay.Hub
 }
 
@@ -124,13 +135,13 @@ func OpenHub(ctx context.Context, o HubOptions) (*Hub, error) {
 			o.Name = host
 		}
 	}
-	store, err := embedded.Open(data.file("hub.db"))
+	kept, err := o.openKept(ctx, data)
 	if err != nil {
 		return nil, err
 	}
-	h := &Hub{HubOptions: o, store: store}
+	h := &Hub{HubOptions: o, kept: kept}
 	if err := h.start(ctx, data); err != nil {
-		return nil, errors.Join(err, store.Close())
+		return nil, errors.Join(err, kept.Close())
 	}
 	return h, nil
 }
@@ -146,21 +157,17 @@ func (h *Hub) start(ctx context.Context, data hubData) error {
 	if err := h.listen(ctx, data, keys); err != nil {
 		return err
 	}
-	digests, err := cas.Secret(data.file("digest.key"))
-	if err != nil {
-		return err
-	}
 	h.Metrics = new(metrics.Registry)
 	h.Metrics.Process(h.Version)
-	registerHub(h.Metrics, h.store)
+	registerHub(h.Metrics, h.kept)
 	meter := server.NewMeter(h.Metrics, h.Log)
 	readable := newProbe(nil, func(ctx context.Context) error {
-		_, err := h.store.Queue.List(ctx)
+		_, err := h.kept.Queue.List(ctx)
 		return err
 	})
-	h.relay = &relay.Hub{Metrics: h.Metrics, Ready: readable.ready, Queue: h.store.Queue, Registry: h.store.Registry, Pointers: h.store.Pointers,
+	h.relay = &relay.Hub{Metrics: h.Metrics, Ready: readable.ready, Queue: h.kept.Queue, Registry: h.kept.Registry, Pointers: h.kept.Pointers,
 		Name: h.Name, Version: h.Version, Page: web.Handler(), Log: h.Log,
-		NewCode: h.newCode, NamesWorker: keys.NamesWorker, MadeBy: engine.MadeBy, DigestKey: digests}
+		NewCode: h.newCode, NamesWorker: keys.NamesWorker, MadeBy: engine.MadeBy, DigestKey: h.kept.digests}
 	handler := meter.Wrap(h.relay.Handler())
 	if h.ClientCA != "" {
 		handler = certified(handler)
@@ -220,7 +227,7 @@ func (h *Hub) listen(ctx context.Context, data hubData, keys *guard.Keys) error 
 
 // Where says where it listens, with a one-time code for each address that wants one.
 func (h *Hub) Where() (*api.HubServing, error) {
-	out := &api.HubServing{Schema: "wf.hub/v1", PID: os.Getpid(), Name: h.Name, Version: h.Version, Data: h.Data,
+	out := &api.HubServing{Schema: "wf.hub/v1", PID: os.Getpid(), Name: h.Name, Version: h.Version, Data: store.Shown(h.Data),
 		TokenFile: h.keys.Path(), AgentToken: h.WorkerToken}
 	var err error
 	out.Listen, err = h.addresses()
@@ -230,5 +237,5 @@ func (h *Hub) Where() (*api.HubServing, error) {
 // Close accepts no more connections, and closes the data.
 func (h *Hub) Close() error {
 	h.relay.Close()
-	return errors.Join(h.doors.close(), h.store.Close())
+	return errors.Join(h.doors.close(), h.kept.Close())
 }

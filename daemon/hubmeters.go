@@ -5,22 +5,20 @@ import (
 	"time"
 
 	"wf/hub/queue"
-	"wf/hub/queue/embedded"
 	"wf/metrics"
 )
 
 // hubTime is how long the queue of a hub may take to say what is in it.
 const hubTime = 2 * time.Second
 
-// registerHub has among the metrics what the queue of a hub holds, and which workers it knows. Both are read from
-// memory.
-func registerHub(r *metrics.Registry, store *embedded.Store) {
+// registerHub has among the metrics what the queue of a hub holds, and which workers it knows.
+func registerHub(r *metrics.Registry, kept hubKept) {
 	jobs := func(each func(queue.Entry)) {
 		ctx, stop := context.WithTimeout(context.Background(), hubTime)
 		defer stop()
-		all, err := store.Queue.List(ctx)
+		all, err := kept.Queue.List(ctx)
 		if err != nil {
-			return // it is closed: there is nothing to show
+			return // it is closed, or its database is away: there is nothing to show
 		}
 		for _, e := range all {
 			each(e)
@@ -43,13 +41,13 @@ func registerHub(r *metrics.Registry, store *embedded.Store) {
 		emit(time.Since(oldest).Seconds())
 	})
 	r.CounterFunc("wf_queue_leases_expired_total", "Leases of jobs that ended by themselves: their worker was gone or too slow.", func(emit func(float64, ...string)) {
-		emit(float64(store.Queue.Lapsed()))
+		emit(float64(kept.Queue.Lapsed()))
 	})
 	live := metrics.Label{Name: "status", Values: []string{"live", "away"}}
 	r.GaugeFunc("wf_workers", "Workers that the hub knows, by whether they are connected.", func(emit func(float64, ...string)) {
 		ctx, stop := context.WithTimeout(context.Background(), hubTime)
 		defer stop()
-		all, err := store.Registry.List(ctx)
+		all, err := kept.Registry.List(ctx)
 		if err != nil {
 			return
 		}

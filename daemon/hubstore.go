@@ -13,7 +13,7 @@ import (
 	"wf/service/query"
 )
 
-// hubStore is the part of a store that a hub sees.
+// hubStore is the part of a store that hubs see.
 type hubStore struct {
 	s       engine.Store
 	catalog compose.Catalog
@@ -25,7 +25,13 @@ type hubStore struct {
 	known  map[protocol.RunID]begun
 	caps   []string
 	looked time.Time
-	ended  uint64 // drives that had ended when runs were listed
+}
+
+// hubView is a hubStore as one hub is told of it.
+type hubView struct {
+	*hubStore
+	mu   sync.Mutex
+	told uint64 // drives that had ended when runs were listed
 }
 
 func newHubStore(of *service.Local, driving *Supervisor) *hubStore {
@@ -62,7 +68,7 @@ func (h *hubStore) Caps(context.Context) ([]string, error) {
 }
 
 // Runs are all runs with their heads.
-func (h *hubStore) Runs(ctx context.Context) ([]relay.Run, error) {
+func (h *hubView) Runs(ctx context.Context) ([]relay.Run, error) {
 	ended, _ := h.driving.ended()
 	heads, err := h.s.Heads(ctx, protocol.RunHead(""))
 	if err != nil {
@@ -70,8 +76,15 @@ func (h *hubStore) Runs(ctx context.Context) ([]relay.Run, error) {
 	}
 	h.settle()
 	h.mu.Lock()
+	h.told = ended
+	h.mu.Unlock()
+	return h.list(ctx, heads)
+}
+
+// list says of each run what a hub is told.
+func (h *hubStore) list(ctx context.Context, heads []cas.Head) ([]relay.Run, error) {
+	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.ended = ended
 	by := make(map[protocol.RunID]cas.Head, len(heads))
 	for _, head := range heads {
 		run := protocol.RunOf(head.Name)
@@ -120,10 +133,10 @@ func (h *hubStore) own(heads map[protocol.RunID]cas.Head, run protocol.RunID) bo
 const deepest = 64
 
 // AwaitChange returns with every commit, with the end of every drive, and every few seconds for what lies in files.
-func (h *hubStore) AwaitChange(ctx context.Context, since uint64) (uint64, error) {
+func (h *hubView) AwaitChange(ctx context.Context, since uint64) (uint64, error) {
 	ended, next := h.driving.ended()
 	h.mu.Lock()
-	told := h.ended
+	told := h.told
 	h.mu.Unlock()
 	if told != ended {
 		return since, nil

@@ -19,53 +19,66 @@ import (
 	"wf/service/compose"
 )
 
-// Join connects the daemon to a hub, as long as it runs, until stop is called. stop is never nil.
+// Join connects the daemon to a hub, or to each of several that serve one fleet, as long as it runs, until stop is called. stop
+// is never nil.
 func (d *Daemon) Join(h Remote) (stop func(), err error) {
 	stop = func() {}
-	secure, err := h.Secure()
-	if err != nil {
-		return stop, err
-	}
-	if _, _, err := client.Reach(h.URL, secure); err != nil {
-		return stop, err
-	}
 	id, err := workerID(d.Service.Store.Beside(), d.Name, h.TokenFile)
 	if err != nil {
 		return stop, err
-	}
-	reached := h.URL
-	if h.TokenFile == "" {
-		if reached, _, err = (Remote{URL: h.URL, CA: h.CA, Cert: h.Cert, Key: h.Key}).Way(); err != nil {
-			return stop, err
-		}
-		if !strings.HasPrefix(reached, "unix:") {
-			return stop, protocol.ErrUnauthorized.With("name the file with the token that wf hub made for this worker: --hub-token-file FILE", "the hub %s wants a token of its workers", h.URL)
-		}
 	}
 	identity, err := workerIdentity()
 	if err != nil {
 		return stop, err
 	}
-	worker := &relay.Worker{Hub: reached, TLS: secure, ID: id, Name: d.Name, Version: d.Service.Version, Handler: d.Handler(), Log: d.Log,
-		Store: newHubStore(d.Service, d.Supervisor), Identity: identity, Capacity: cmp.Or(h.Capacity, max(4, 2*runtime.NumCPU())),
-		Moved: d.moved}
-	if h.Admin {
-		worker.Scopes = guard.AllScopes
-	}
-	if h.TokenFile != "" {
-		worker.Token = func() (string, error) { return ReadToken(h.TokenFile) }
-		if _, err := worker.Token(); err != nil {
+	told, process, handler := newHubStore(d.Service, d.Supervisor), relay.NewProcess(), d.Handler()
+	var workers []*relay.Worker
+	for _, one := range h.each() {
+		w, err := one.worker()
+		if err != nil {
 			return stop, err
 		}
+		w.ID, w.Name, w.Version, w.Identity, w.Process = id, d.Name, d.Service.Version, identity, process
+		w.Handler, w.Log, w.Store, w.Moved = handler, d.Log, &hubView{hubStore: told}, d.moved
+		workers = append(workers, w)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	var done sync.WaitGroup
-	done.Go(func() {
-		if err := worker.Serve(ctx); err != nil {
-			d.Log.Error("the hub is given up", "hub", h.URL, "error", err)
-		}
-	})
+	for _, w := range workers {
+		done.Go(func() {
+			if err := w.Serve(ctx); err != nil {
+				d.Log.Error("the hub is given up", "hub", w.Hub, "error", err)
+			}
+		})
+	}
 	return func() { cancel(); done.Wait() }, nil
+}
+
+// worker is what connects a worker to the hub, with what is said of the hub alone.
+func (r Remote) worker() (*relay.Worker, error) {
+	secure, err := r.Secure()
+	if err != nil {
+		return nil, err
+	}
+	if _, _, err := client.Reach(r.URL, secure); err != nil {
+		return nil, err
+	}
+	w := &relay.Worker{Hub: r.URL, TLS: secure, Capacity: cmp.Or(r.Capacity, max(4, 2*runtime.NumCPU()))}
+	if r.Admin {
+		w.Scopes = guard.AllScopes
+	}
+	if r.TokenFile != "" {
+		w.Token = func() (string, error) { return ReadToken(r.TokenFile) }
+		_, err := w.Token()
+		return w, err
+	}
+	if w.Hub, _, err = (Remote{URL: r.URL, CA: r.CA, Cert: r.Cert, Key: r.Key}).Way(); err != nil {
+		return nil, err
+	}
+	if !strings.HasPrefix(w.Hub, "unix:") {
+		return nil, protocol.ErrUnauthorized.With("name the file with the token that wf hub made for this worker: --hub-token-file FILE", "the hub %s wants a token of its workers", r.URL)
+	}
+	return w, nil
 }
 
 // moved stops a run that another worker has. The hub says so again whenever the run moves here, as it does while it closes.

@@ -1,8 +1,11 @@
 package daemon
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -15,7 +18,7 @@ import (
 // A Remote says how another server is reached: a hub, or a daemon. The fields are what the user says; empty ones
 // leave it to the system.
 type Remote struct {
-	URL       string // http://…, https://… or unix:PATH
+	URL       string // http://…, https://… or unix:PATH; of hubs that serve one fleet all, with commas between
 	TokenFile string
 	CA        string // file with certificates (PEM) to trust instead of the system's
 	Cert, Key string // files: the certificate of this worker, for a hub that wants one
@@ -109,8 +112,52 @@ func (r Remote) Way() (url string, o client.Options, err error) {
 	return r.URL, o, err
 }
 
-// Dial is a client of the server. The caller closes it.
+// each is a Remote for each address.
+func (r Remote) each() (all []Remote) {
+	for url := range strings.SplitSeq(r.URL, ",") {
+		one := r
+		one.URL = strings.TrimSpace(url)
+		all = append(all, one)
+	}
+	return all
+}
+
+// Dial is a client of the server; of several that of the first that is ready, else of the first that answers. The caller closes it.
 func (r Remote) Dial() (*client.API, error) {
+	all := r.each()
+	if len(all) == 1 {
+		return r.dial()
+	}
+	var second *client.API
+	var failed error
+	for _, one := range all {
+		server, err := one.dial()
+		if err != nil {
+			return nil, err
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), AskTime)
+		err = server.Ready(ctx)
+		cancel()
+		if err == nil {
+			if second != nil {
+				second.Close()
+			}
+			return server, nil
+		}
+		if second == nil && !errors.Is(err, client.ErrUnreachable) && !errors.Is(err, context.DeadlineExceeded) {
+			second = server
+		} else {
+			server.Close()
+		}
+		failed = errors.Join(failed, fmt.Errorf("%s: %w", one.URL, err))
+	}
+	if second != nil {
+		return second, nil
+	}
+	return nil, failed
+}
+
+func (r Remote) dial() (*client.API, error) {
 	url, o, err := r.Way()
 	if err != nil {
 		return nil, err

@@ -40,6 +40,9 @@ them share, or one for each (--new-agent), with which no other worker can take i
   # what waits, and why
   wf hub jobs
 
+  # two hubs that serve one fleet, each on its machine with the same tokens
+  wf hub --data postgres://wf@db.example.org/wf?sslmode=verify-full --listen 0.0.0.0:443 --host a.example.org --tls-cert hub.pem --tls-key hub.key
+
   # for other machines
   wf hub --listen 0.0.0.0:443 --host hub.example.org --tls-cert hub.pem --tls-key hub.key`,
 		Args: takes(0, 0),
@@ -67,7 +70,8 @@ them share, or one for each (--new-agent), with which no other worker can take i
 	}
 	flags := cmd.Flags()
 	flags.StringArrayVar(&o.Addresses, "listen", []string{defaultHub}, "where: PORT, HOST:PORT or unix:PATH; may be given several times")
-	flags.StringVar(&o.Data, "data", "", "directory of queue, tokens and pointers (default: in the user's state directory)")
+	flags.StringVar(&o.Data, "data", "", "directory of queue, tokens and pointers (default: in the user's state directory); or postgres://… for queue and pointers of hubs that serve one fleet")
+	flags.StringVar(&o.State, "state", "", "directory of tokens and socket, where --data is a database (default: in the user's state directory)")
 	flags.StringVar(&o.Name, "name", "", "name of this hub (default: that of the machine)")
 	flags.StringVar(&o.TokenFile, "token-file", "", "file with the tokens, mode 0600; made if it is not there")
 	flags.StringVar(&o.Cert, "tls-cert", "", "certificate, for TLS")

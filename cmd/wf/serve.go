@@ -19,6 +19,7 @@ func newServe(a *app) *cobra.Command {
 	var o daemon.Options
 	var at daemon.ListenOptions
 	var hub daemon.Remote
+	var hubs []string
 	var lines logging
 	var login bool
 	var has []string
@@ -46,6 +47,9 @@ machine too; beyond it TLS as well. For browsers it prints an address with a cod
   # as a worker of a hub
   wf serve --hub http://127.0.0.1:8766 --hub-token-file agent.token
 
+  # of two hubs that serve one fleet
+  wf serve --hub https://a.example.org --hub https://b.example.org --hub-token-file agent.token
+
   # another address for a browser, from the daemon that runs
   wf serve --login`,
 		Args: takes(0, 0),
@@ -57,6 +61,7 @@ machine too; beyond it TLS as well. For browsers it prints an address with a cod
 			if err != nil {
 				return err
 			}
+			hub.URL = strings.Join(hubs, ",")
 			if hub.Capacity < 0 || hub.Capacity > 0 && hub.URL == "" && !store.IsDatabase(name) {
 				return usagef("--capacity %d: it is a number from 1, for the jobs of a --hub or the runs of a database", hub.Capacity)
 			}
@@ -85,7 +90,7 @@ machine too; beyond it TLS as well. For browsers it prints an address with a cod
 	flags.StringVar(&o.OTLP, "otlp", "", "send the traces of runs, as they end, to this collector of OpenTelemetry, such as http://127.0.0.1:4318")
 	flags.StringArrayVar(&has, "has", nil, "what this worker has that roles need, such as gpu,docker (WF_HAS=NAME,… for any command)")
 	flags.BoolVar(&login, "login", false, "print a new address for a browser, from the daemon that runs, and end")
-	flags.StringVar(&hub.URL, "hub", "", "connect to this hub, so that others can follow and start runs here")
+	flags.StringArrayVar(&hubs, "hub", nil, "connect to this hub, so that others can follow and start runs here; may be given several times, for hubs that serve one fleet")
 	flags.StringVar(&hub.TokenFile, "hub-token-file", "", "file with the token for workers of the hub")
 	flags.StringVar(&hub.CA, "hub-ca", "", "certificate (PEM) that signed the hub's, instead of those of the system")
 	flags.StringVar(&hub.Cert, "hub-cert", "", "certificate of this worker, for a hub with --client-ca")

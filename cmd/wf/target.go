@@ -185,7 +185,7 @@ var nowhere = map[string]bool{
 // hubFlag adds --hub to a tree of commands. wf serve has a --hub of its own.
 func (a *app) hubFlag(root *cobra.Command) {
 	f := root.PersistentFlags()
-	f.StringVar(&a.reach.URL, "hub", "", "work on the runs of a wf hub or wf serve at this address, http://…, https://… or unix:PATH (WF_HUB)")
+	f.StringVar(&a.reach.URL, "hub", "", "work on the runs of a wf hub or wf serve at this address, http://…, https://… or unix:PATH; of several with commas between the first that answers (WF_HUB)")
 	f.StringVar(&a.reach.TokenFile, "hub-token-file", "", "file with the token for it (WF_HUB_TOKEN_FILE; a wf hub of yours on this machine needs none)")
 	f.StringVar(&a.reach.CA, "hub-ca", "", "certificate (PEM) that signed the server's, instead of those of the system")
 	for _, cmd := range root.Commands() {

@@ -296,7 +296,7 @@ func (a *API) Submit(ctx context.Context, s *api.Start, tell func(Waiting)) (run
 // passing reports whether a failure may be over when one asks again.
 func passing(status int, err error) bool {
 	switch protocol.CodeOf(err) {
-	case "no_worker", protocol.ErrWorkerAway.Code, protocol.ErrShuttingDown.Code, protocol.ErrRateLimited.Code, protocol.ErrBusy.Code, ErrUnreachable.Code:
+	case "no_worker", protocol.ErrWorkerAway.Code, protocol.ErrShuttingDown.Code, protocol.ErrRateLimited.Code, protocol.ErrBusy.Code, protocol.ErrUnreachable.Code, ErrUnreachable.Code:
 		return true
 	}
 	return status == http.StatusBadGateway || status == http.StatusGatewayTimeout // of a proxy on the way

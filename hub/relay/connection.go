@@ -45,7 +45,7 @@ func (s *connection) register(ctx context.Context) error {
 		return err
 	}
 	s.caps = slices.Sorted(slices.Values(caps))
-	hello := message{Type: msgRegister, Wire: wireVersion, Worker: a.ID, Instance: a.instance,
+	hello := message{Type: msgRegister, Wire: wireVersion, Worker: a.ID, Instance: a.Process.instance,
 		Name: a.Name, Version: a.Version, Caps: s.caps, Capacity: a.Capacity}
 	if a.Identity != nil {
 		hello.Key = a.Identity.Public()

@@ -188,6 +188,16 @@ func (l *link) begunNot(job string) {
 	delete(l.begun, job)
 }
 
+// begunElsewhere takes what the worker says of a job that another hub gave it.
+func (l *link) begunElsewhere(m message) {
+	defer l.freed(l.used())
+	if m.OK {
+		l.begins(m.Job)
+	} else {
+		l.begunNot(m.Job)
+	}
+}
+
 // get reads a path of the worker as the hub itself.
 func (l *link) get(ctx context.Context, path string) (*answer, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, workerBase+path, nil)

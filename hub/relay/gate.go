@@ -15,7 +15,8 @@ import (
 // started under a lease that holds.
 func (a *Worker) gate(s *connection) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if job := r.Header.Get(headerJob); job != "" {
+		job := r.Header.Get(headerJob)
+		if job != "" {
 			if err := a.allowed(s, r, job); err != nil {
 				a.Log.Warn("a job is not started", "job", job, "error", err)
 				reply.Error(w, err)
@@ -31,7 +32,17 @@ func (a *Worker) gate(s *connection) http.Handler {
 		for _, h := range []string{headerBy, headerScopes, headerJob, headerEpoch, headerKey, headerWorkflow} {
 			r.Header.Del(h)
 		}
-		a.Handler.ServeHTTP(w, r.WithContext(guard.With(r.Context(), id)))
+		r = r.WithContext(guard.With(r.Context(), id))
+		if job == "" {
+			a.Handler.ServeHTTP(w, r)
+			return
+		}
+		a.Process.begins(s, job, true)
+		x := &status{ResponseWriter: w, code: http.StatusOK}
+		a.Handler.ServeHTTP(x, r)
+		if x.code/100 != 2 {
+			a.Process.begins(s, job, false)
+		}
 	})
 }
 
@@ -43,7 +54,7 @@ func (a *Worker) allowed(s *connection, r *http.Request, job string) error {
 	if err != nil {
 		return reply.Badf("%s: %v", headerEpoch, err)
 	}
-	if newest := a.epochs.Update(job, 1, func(old uint64) uint64 { return max(old, epoch) }); newest > epoch {
+	if newest := a.Process.epochs.Update(job, 1, func(old uint64) uint64 { return max(old, epoch) }); newest > epoch {
 		return fmt.Errorf("job %s, lease %d: there was a later one, %d: %w", job, epoch, newest, queue.ErrLeaseLost)
 	}
 	until, err := s.confirm(r.Context(), question{job, epoch})

@@ -387,6 +387,8 @@ func (l *link) listen(ready func()) error {
 			ready()
 			ready = nil
 			l.hub.shares()
+		case msgBegun:
+			l.begunElsewhere(m)
 		case msgPassed:
 			err = l.passed(m)
 		case msgConfirm:

@@ -42,6 +42,7 @@ const (
 	msgCaps      = "caps"      // Caps
 	msgHeartbeat = "heartbeat" // answered with a heartbeat
 	msgConfirm   = "confirm"   // Job, Epoch: does the lease hold?
+	msgBegun     = "begun"     // Job, OK: it begins a job of another hub, or could not
 	msgPassed    = "passed"    // Job, To, Sealed: the key that msgPass asked for
 
 	// From the hub.

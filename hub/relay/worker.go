@@ -3,7 +3,6 @@ package relay
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -17,7 +16,6 @@ import (
 
 	"wf/hub/client"
 	"wf/hub/guard"
-	"wf/hub/internal/lately"
 	"wf/hub/queue"
 	"wf/hub/seal"
 	"wf/protocol"
@@ -33,8 +31,8 @@ type Store interface {
 	AwaitChange(ctx context.Context, since uint64) (uint64, error)
 }
 
-// Worker dials out to a hub and serves what comes from there. The fields are set once, before
-// Serve.
+// Worker dials out to a hub and serves what comes from there; one that has several hubs is a Worker for each, with one Process and
+// one ID. The fields are set once, before Serve.
 type Worker struct {
 	Hub   string                 // http://host:port, https://…, or unix:PATH
 	Token func() (string, error) // of the scope worker; asked at each dial
@@ -61,8 +59,8 @@ type Worker struct {
 	// 200 ms.
 	Debounce time.Duration
 
-	instance string
-	epochs   lately.Map[string, uint64] // the newest leases of the jobs that it was offered
+	// Process is shared by the Workers that connect one worker to several hubs; nil is one of its own.
+	Process *Process
 }
 
 var discard = slog.New(slog.DiscardHandler)
@@ -116,8 +114,8 @@ func (a *Worker) prepare() error {
 		a.Scopes = []guard.Scope{guard.Read, guard.Run, guard.Answer}
 	}
 	a.Debounce = cmp.Or(a.Debounce, 200*time.Millisecond)
-	if a.instance == "" {
-		a.instance, a.epochs.Max = rand.Text(), maxEpochs
+	if a.Process == nil {
+		a.Process = NewProcess()
 	}
 	return nil
 }
@@ -174,6 +172,7 @@ func (a *Worker) connect(ctx context.Context) (began bool, err error) {
 	if err := s.register(ctx); err != nil {
 		return false, err
 	}
+	defer a.Process.connected(s)()
 	a.Log.Info("registered with the hub", "hub", a.Hub, "worker", a.ID)
 	return true, s.serve(ctx, tunnel)
 }

@@ -44,7 +44,7 @@ var flagValues = map[string][]string{
 var flagFiles = map[string]string{
 	"bad": "yaml", "good": "yaml", "versions": "yaml",
 	"client-ca": "", "data": "/", "dir": "/", "hub-ca": "", "hub-cert": "", "hub-key": "", "hub-token-file": "", "inputs": "json",
-	"out": "/", "record": "", "store": "/", "tls-cert": "", "tls-key": "", "token-file": "", "with": "yaml", "workflows": "/",
+	"out": "/", "record": "", "state": "/", "store": "/", "tls-cert": "", "tls-key": "", "token-file": "", "with": "yaml", "workflows": "/",
 }
 
 // Offer makes every command of the tree complete its arguments and flags.
