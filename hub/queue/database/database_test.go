@@ -24,12 +24,16 @@ func must[T any](v T, err error) func(testing.TB) T {
 
 func TestInADatabase(t *testing.T) {
 	server := pgtest.Shared(t)
-	of := map[string]string{} // databases by the directories of the suite
+	dsn := must(server.Database(t.Context()))(t)
+	last := "" // directory of the suite, each of which is another queue
 	queuetest.Exercise(t, func(t *testing.T, dir string) queuetest.Backend {
-		if of[dir] == "" {
-			of[dir] = must(server.Database(t.Context()))(t)
+		if last != dir {
+			if err := server.Exec(t.Context(), dsn, "set client_min_messages = warning; drop schema if exists wfhub cascade"); err != nil {
+				t.Fatal(err)
+			}
+			last = dir
 		}
-		s := must(database.OpenAt(t.Context(), of[dir], time.Now))(t)
+		s := must(database.OpenAt(t.Context(), dsn, time.Now))(t)
 		return queuetest.Backend{Queue: s.Queue, Registry: s.Registry, Pointers: s.Pointers, Close: s.Close}
 	})
 }
