@@ -60,3 +60,15 @@ func (a *Worker) Once(ctx context.Context) error {
 	_, err := a.connect(ctx)
 	return err
 }
+
+// Linked reports whether a worker is connected to a hub itself, Drains whether the hub gives it no jobs.
+func Linked(h *Hub, worker string) bool { return h.link(worker) != nil }
+func Drains(h *Hub, worker string) bool {
+	l := h.link(worker)
+	if l == nil {
+		return false
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.draining
+}

@@ -311,7 +311,7 @@ func (h *Hub) detach(l *link) {
 	}
 	h.mu.Unlock()
 	if current {
-		if err := h.Registry.Withdraw(context.WithoutCancel(l.ctx), l.id); err != nil && !errors.Is(err, queue.ErrClosed) {
+		if err := h.Registry.Withdraw(context.WithoutCancel(l.ctx), l.id); err != nil && !errors.Is(err, queue.ErrClosed) && !isAway(err) { // else its time passes
 			h.Log.Error("registry", "worker", l.id, "error", err)
 		}
 		for _, other := range h.all() {

@@ -26,15 +26,18 @@ import (
 	"wf/hub/client"
 	"wf/hub/guard"
 	"wf/hub/queue"
+	"wf/hub/queue/database"
 	"wf/hub/queue/embedded"
+	"wf/hub/queue/line"
 	"wf/hub/relay"
 	"wf/hub/replay"
 	"wf/hub/reply"
 	"wf/hub/seal"
+	"wf/pgstore/pgtest"
 	"wf/protocol"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(pgtest.Tests{M: m}) }
 
 // everyone may do everything.
 var everyone = guard.Identity{Name: "ada", Scopes: append(slices.Clone(guard.AllScopes), guard.Worker)}
@@ -60,17 +63,24 @@ type house struct {
 	hub    *relay.Hub
 	dir    string // of its disk
 	addr   string
-	store  *embedded.Store
+	dsn    string       // of a database that it shares; "" is its disk
+	ends   func() error // closes either
 	kept   *kept
 	server *http.Server
 	api    *client.API
 	wrap   func(http.Handler) http.Handler
 
-	grace time.Duration
+	grace, heartbeat time.Duration
 }
 
-func newHouse(t testing.TB) *house {
-	h := &house{TB: t, dir: t.TempDir(), addr: "127.0.0.1:0", grace: 100 * time.Millisecond, wrap: func(next http.Handler) http.Handler { return served(everyone, next) }}
+func newHouse(t testing.TB) *house { return newHouseIn(t, "") }
+
+// newHouseIn is a hub whose queue is in a database, "" for one of its own.
+func newHouseIn(t testing.TB, dsn string) *house {
+	h := &house{TB: t, dsn: dsn, dir: t.TempDir(), addr: "127.0.0.1:0", grace: 100 * time.Millisecond, wrap: func(next http.Handler) http.Handler { return served(everyone, next) }}
+	if dsn != "" {
+		h.heartbeat = 50 * time.Millisecond
+	}
 	h.open()
 	t.Cleanup(h.shut)
 	return h
@@ -79,9 +89,16 @@ func newHouse(t testing.TB) *house {
 // open starts the hub over what its disk holds.
 func (h *house) open() {
 	h.Helper()
-	h.store = must(embedded.Open(filepath.Join(h.dir, "hub.db")))(h)
-	h.kept = &kept{Registry: h.store.Registry, Pointers: h.store.Pointers, changed: make(chan struct{})}
-	h.hub = &relay.Hub{Queue: keptQueue{h.store.Queue, h.kept}, Registry: h.kept, Pointers: h.kept, Name: "hub", Version: "1", Log: logger(h), DigestKey: []byte("of the tests"),
+	h.kept = &kept{changed: make(chan struct{})}
+	var q *line.Queue
+	if h.dsn == "" {
+		s := must(embedded.Open(filepath.Join(h.dir, "hub.db")))(h)
+		q, h.kept.Registry, h.kept.Pointers, h.ends = s.Queue, s.Registry, s.Pointers, s.Close
+	} else {
+		s := must(database.Open(h.Context(), h.dsn, database.Options{}))(h)
+		q, h.kept.Registry, h.kept.Pointers, h.ends = s.Queue, s.Registry, s.Pointers, s.Close
+	}
+	h.hub = &relay.Hub{Queue: keptQueue{q, h.kept}, Heartbeat: h.heartbeat, Registry: h.kept, Pointers: h.kept, Name: "hub", Version: "1", Log: logger(h), DigestKey: []byte("of the tests"),
 		TTL: time.Minute, Asking: time.Minute, Holding: time.Minute, GracePeriod: h.grace} // nothing of it passes by itself
 	l, err := net.Listen("tcp", h.addr)
 	for errors.Is(err, syscall.EADDRINUSE) && h.Context().Err() == nil {
@@ -107,7 +124,7 @@ func (h *house) shut() {
 	err := h.server.Close()
 	h.hub.Close()
 	h.api.Close()
-	if err := errors.Join(err, h.store.Close()); err != nil {
+	if err := errors.Join(err, h.ends()); err != nil {
 		h.Error(err)
 	}
 	h.server = nil
@@ -197,7 +214,7 @@ func (h *house) pointed(run protocol.RunID, ok func(queue.Pointer) bool) {
 	h.Helper()
 	h.until(func() bool {
 		p, err := h.kept.Get(h.Context(), run)
-		if err != nil && !errors.Is(err, protocol.ErrUnknownRun) {
+		if err != nil && !errors.Is(err, protocol.ErrUnknownRun) && !errors.Is(err, protocol.ErrUnreachable) {
 			h.Fatal(err)
 		}
 		return err == nil && ok(p)
