@@ -40,7 +40,7 @@ type HubOptions struct {
 func (o HubOptions) place() (HubOptions, hubData, error) {
 	dir := o.Data
 	if err := store.Named(o.Data); err != nil {
-		return o, "", protocol.Hinted(err, "name a directory, or a database: postgres://USER@HOST:PORT/NAME")
+		return o, "", err
 	}
 	if store.IsDatabase(o.Data) {
 		dir = o.State

@@ -61,6 +61,11 @@ func TestADatabaseThatIsNotFit(t *testing.T) {
 		{[]string{"ls", "--store", strings.Replace(dsn, "?", "gone?", 1)}, 5, []string{"does not exist"}},
 		{[]string{"store", "backup", "x", "--store", "postgres://localhost/x"}, 5, []string{"is a database", "pg_basebackup"}},
 		{[]string{"ls", "--store", "postgress://a:secret@localhost/x"}, 5, []string{"is no store that wf knows", "postgres://USER@HOST"}},
+		{[]string{"hub", "--data", "postgres://a:secret@localhost/x"}, 5, []string{"the address holds a password", "PGPASSFILE"}},
+		{[]string{"hub", "--data", "postgress://a:secret@localhost/x"}, 5, []string{"is no store that wf knows", "postgres://USER@HOST"}},
+		{[]string{"hub", "--data", "postgres://wf@127.0.0.1:1/x"}, 5, []string{"cannot be reached", "postgres://wf@127.0.0.1:1/x"}},
+		{[]string{"hub", "--data", strings.Replace(dsn, "?", "gone?", 1)}, 5, []string{"does not exist"}},
+		{[]string{"hub", "--state", "x"}, 2, []string{"whose --data is a database"}},
 		{[]string{"store", "init", "x"}, 2, []string{"is no address of a database"}},
 		{[]string{"store", "init"}, 2, []string{"is a directory"}},
 	} {

@@ -119,7 +119,7 @@ func manSurroundings(p *manualPage) {
 	p.section("ENVIRONMENT")
 	for _, v := range [][2]string{
 		{"WF_STORE", "The store, as --store."},
-		{"WF_HUB, WF_HUB_TOKEN_FILE", "A server, as --hub, and the file with the token for it."},
+		{"WF_HUB, WF_HUB_TOKEN_FILE", "A server, as --hub, or several with commas between, and the file with the token for it."},
 		{"WF_HAS", "What this machine has that roles need, separated by commas, such as gpu,docker."},
 		{"WF_TRUST", "CIDs to trust, separated by commas, as --trust."},
 		{"OPENAI_API_KEY, OPENAI_BASE_URL, ANTHROPIC_API_KEY", "Keys and address of models. Commands of workflows do not get the keys."},
