@@ -41,7 +41,7 @@ them share, or one for each (--new-agent), with which no other worker can take i
   wf hub jobs
 
   # two hubs that serve one fleet, each on its machine with the same tokens
-  wf hub --data postgres://wf@db.example.org/wf?sslmode=verify-full --listen 0.0.0.0:443 --host a.example.org --tls-cert hub.pem --tls-key hub.key
+  wf hub --data "postgres://wf@db.example.org/wf?sslmode=verify-full" --listen 0.0.0.0:443 --host a.example.org --tls-cert hub.pem --tls-key hub.key
 
   # for other machines
   wf hub --listen 0.0.0.0:443 --host hub.example.org --tls-cert hub.pem --tls-key hub.key`,

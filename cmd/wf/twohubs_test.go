@@ -282,4 +282,3 @@ func (h *twoHubs) check(runs map[string]protocol.RunID, at int) {
 		h.t.Errorf("%d jobs have begun, of %d", len(times), len(runs))
 	}
 }
-

@@ -285,6 +285,10 @@ func (l *link) dispatch() {
 		lease, err := h.Queue.Lease(ctx, l.id, l.fits, h.Lease)
 		cancel()
 		switch {
+		case err == nil && l.ctx.Err() != nil: // the worker went away meanwhile
+			if err := lease.Retry(context.WithoutCancel(l.ctx), 0, protocol.ErrWorkerAway.Code); err != nil {
+				h.Log.Warn("lease", "worker", l.id, "job", lease.Entry().ID, "error", err)
+			}
 		case err == nil:
 			l.startJob(lease)
 		case l.ctx.Err() != nil:

@@ -215,7 +215,7 @@ func TestAHubThatHangsInItsTurn(t *testing.T) {
 
 // A worker lives as long as it is connected to any hub.
 func TestAWorkerOfTwoHubs(t *testing.T) {
-	a, b, _ := two(t)
+	a, b, dsn := two(t)
 	for _, s := range []*database.Store{a, b} {
 		if _, err := s.Registry.Announce(t.Context(), queue.Worker{ID: "1", Name: "ada", Instance: "i"}, time.Minute); err != nil {
 			t.Fatal(err)
@@ -246,6 +246,22 @@ func TestAWorkerOfTwoHubs(t *testing.T) {
 	}
 	if w := of(b); w.Live {
 		t.Errorf("have %+v, and its hub is closed", w)
+	}
+	announce := func(id string) {
+		t.Helper()
+		if _, err := b.Registry.Announce(t.Context(), queue.Worker{ID: id, Name: id}, time.Minute); err != nil {
+			t.Fatal(err)
+		}
+	}
+	announce("2")
+	announce("3")
+	const week = "8 * 24 * 3600 * 1000000::bigint"
+	if err := pgtest.Shared(t).Exec(t.Context(), dsn, "update wfhub.workers set seen = seen - "+week+" where id < '3'; update wfhub.links set until = until - "+week+" where worker = '2'"); err != nil {
+		t.Fatal(err)
+	}
+	database.Sweep(b)
+	if left := must(pgtest.Shared(t).Ask(t.Context(), dsn, "select id from wfhub.workers union all select worker from wfhub.links"))(t); !slices.Equal(left, []string{"3", "3"}) {
+		t.Errorf("kept %v, want the worker of today", left)
 	}
 }
 

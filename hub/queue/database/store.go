@@ -154,7 +154,7 @@ func (s *Store) take(ctx context.Context) (c *postgres.Conn, fresh bool, err err
 	select {
 	case s.turns <- struct{}{}:
 	case <-ctx.Done():
-		return nil, false, ctx.Err()
+		return nil, false, context.Cause(ctx)
 	}
 	if s.life.Err() != nil {
 		<-s.turns
@@ -172,7 +172,7 @@ func (s *Store) take(ctx context.Context) (c *postgres.Conn, fresh bool, err err
 	}
 	if !resting {
 		c, err = s.connect(ctx)
-		s.note(ctx, err)
+		s.note(err)
 	}
 	if err != nil {
 		<-s.turns
@@ -182,10 +182,7 @@ func (s *Store) take(ctx context.Context) (c *postgres.Conn, fresh bool, err err
 }
 
 // note notes how it went to reach the database.
-func (s *Store) note(ctx context.Context, err error) {
-	if err != nil && ctx.Err() != nil && s.life.Err() == nil && context.Cause(ctx) != errPatience {
-		return // the caller has gone
-	}
+func (s *Store) note(err error) {
 	s.mu.Lock()
 	was := s.lost
 	s.lost, s.tried = err, time.Now()
@@ -213,15 +210,19 @@ func (s *Store) give(ctx context.Context, c *postgres.Conn, err error) error {
 
 var errPatience = protocol.ErrUnreachable.With("", "the database does not answer")
 
-// patiently bounds what a call may take, and ends it with the store.
+// patiently bounds what a call may take, and ends it with the store. A caller that leaves earlier does not end it: that would end the
+// connection, and all jobs were read anew.
 func (s *Store) patiently(ctx context.Context) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithTimeoutCause(ctx, patience, errPatience)
+	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), patience, errPatience)
 	stop := context.AfterFunc(s.life, cancel)
 	return ctx, func() { stop(); cancel() }
 }
 
 // query performs one statement. One that only reads, or that does no harm twice, is performed again where the server ended the connection meanwhile.
 func (s *Store) query(ctx context.Context, sql string, params ...postgres.Param) (postgres.Rows, error) {
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
 	ctx, cancel := s.patiently(ctx)
 	defer cancel()
 	for {
