@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"wf/hub/queue"
 	"wf/hub/relay"
@@ -27,7 +28,7 @@ func twoHouses(t *testing.T) (left, right *house) {
 func (d *desk) also(h *house) {
 	d.Helper()
 	w := &relay.Worker{Hub: "http://" + h.addr, ID: d.worker.ID, Name: d.worker.Name, Version: "1", Store: d.worker.Store, Capacity: d.worker.Capacity,
-		Debounce: d.worker.Debounce, Identity: d.worker.Identity, Handler: d.worker.Handler, Process: d.worker.Process, Log: logger(h)}
+		Debounce: 10 * time.Millisecond, Identity: d.worker.Identity, Handler: d.worker.Handler, Process: d.worker.Process, Log: logger(h)}
 	ctx, cancel := context.WithCancel(context.Background())
 	gone := make(chan struct{})
 	go func() {

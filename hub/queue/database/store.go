@@ -67,7 +67,6 @@ type Store struct {
 	turns chan struct{} // one for each connection that may be in use
 	mu    sync.Mutex
 	idle  []*postgres.Conn
-	made  int       // connections so far
 	lost  error     // why the last one could not be made, nil where it could
 	tried time.Time // when that was
 }
