@@ -242,10 +242,10 @@ func (h *twoHubs) check(runs map[string]protocol.RunID, at int) {
 		}
 		return len(left) == 0
 	})
-	url := h.said[at].Listen[0].URL
+	both := h.said[0].Listen[0].URL + "," + h.said[1].Listen[0].URL // one of them is gone
 	var listed []api.Row
 	h.until("all runs are done", func() bool {
-		out, err := wfIn(h.root, "ls", "--limit", "0", "-o", "jsonl", "--hub", url, "--hub-token-file", h.said[0].TokenFile).Output()
+		out, err := wfIn(h.root, "ls", "--limit", "0", "-o", "jsonl", "--hub", both, "--hub-token-file", h.said[0].TokenFile).Output()
 		if err != nil {
 			h.t.Fatalf("wf ls: %v: %s", err, stderrOf(err))
 		}

@@ -55,9 +55,12 @@ func safe(ctx context.Context, c *postgres.Conn) error {
 	return err
 }
 
-// explain says what to do where rights are missing.
+// explain says what to do about an error of the database, where its hint is for stores.
 func explain(err error) error {
-	if errors.Is(err, protocol.ErrReadOnly) {
+	switch {
+	case errors.Is(err, protocol.ErrStore) && protocol.HintOf(err) == protocol.ErrStore.Hint:
+		return protocol.Hinted(err, "mend what the database says, or name another one with --data")
+	case errors.Is(err, protocol.ErrReadOnly):
 		return protocol.Hinted(err, "as the owner of the schema: grant usage on schema wfhub to ROLE; grant select, insert, update, delete on all tables in schema wfhub to ROLE")
 	}
 	return err
@@ -67,11 +70,11 @@ func explain(err error) error {
 func prepare(ctx context.Context, a *postgres.Address) (m meta, err error) {
 	c, err := a.Connect(ctx, pgconn.ValidateConnectTargetSessionAttrsReadWrite)
 	if err != nil {
-		return m, err
+		return m, explain(err)
 	}
 	defer c.Close()
 	if err = safe(ctx, c); err != nil {
-		return m, postgres.Classify(ctx, err)
+		return m, explain(postgres.Classify(ctx, err))
 	}
 	there, err := c.Query(ctx, `select to_regclass('wfhub.meta') is not null`)
 	if err == nil && there[0][0][0] == 0 {
