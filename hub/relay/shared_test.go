@@ -225,3 +225,45 @@ func TestTheDatabaseOfTheQueueIsLost(t *testing.T) {
 		}
 	}
 }
+
+// A hub is gone while a worker begins a job that it gave. Where the worker has begun it, the other hub hears so and gives it to none; where it has not, the
+// other hub gives it when the lease has lapsed.
+func TestAHubIsGoneWhileAJobBegins(t *testing.T) {
+	for _, begins := range []bool{true, false} {
+		left, right := twoHouses(t)
+		left.hub.Lease = 2 * time.Second
+		a, b := newDesk(left, "a", "fix"), newDesk(right, "b", "fix").met(right)
+		a.worker.Process = relay.NewProcess()
+		beginning, goOn := make(chan string, 1), make(chan error, 1)
+		a.onStart = func(job string) error { beginning <- job; return <-goOn }
+		a.arrive()
+		a.linked(left)
+		left.hub.Holding = 1
+		if status, answer := left.post(`{"workflow":"fix","request_id":"job1"}`); status != http.StatusAccepted {
+			t.Fatalf("have %d %s", status, answer)
+		}
+		<-beginning
+		a.also(right)
+		b.arrive()
+		a.linked(right)
+		b.linked(right)
+		left.shut()
+		if e := right.job("job1"); e.State != queue.Leased || e.Worker != "a" {
+			t.Errorf("the other hub shows %+v", e)
+		}
+		if begins {
+			goOn <- nil
+		} else {
+			must(right.api.DrainWorker(t.Context(), "a", true))(t)
+			goOn <- protocol.ErrBusy
+		}
+		e := must(right.hub.Queue.Await(t.Context(), "job1"))(t)
+		if e.State != queue.Done || e.Run != "R-job1" || (e.Worker == "a") != begins || (len(b.begun()) == 0) != begins {
+			t.Errorf("begun %v: have %+v, and b has begun %v", begins, e, b.begun())
+		}
+		p := must(right.kept.Get(t.Context(), "R-job1"))(t)
+		if p.Worker != e.Worker || p.Epoch != e.Epoch {
+			t.Errorf("have %+v of %+v", p, e)
+		}
+	}
+}
