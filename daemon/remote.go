@@ -1,11 +1,8 @@
 package daemon
 
 import (
-	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"errors"
-	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -122,39 +119,17 @@ func (r Remote) each() (all []Remote) {
 	return all
 }
 
-// Dial is a client of the server; of several that of the first that is ready, else of the first that answers. The caller closes it.
+// Dial is a client of the server, or of the servers. The caller closes it.
 func (r Remote) Dial() (*client.API, error) {
-	all := r.each()
-	if len(all) == 1 {
-		return r.dial()
-	}
-	var second *client.API
-	var failed error
-	for _, one := range all {
+	var all []*client.API
+	for _, one := range r.each() {
 		server, err := one.dial()
 		if err != nil {
 			return nil, err
 		}
-		ctx, cancel := context.WithTimeout(context.Background(), AskTime)
-		err = server.Ready(ctx)
-		cancel()
-		if err == nil {
-			if second != nil {
-				second.Close()
-			}
-			return server, nil
-		}
-		if second == nil && !errors.Is(err, client.ErrUnreachable) && !errors.Is(err, context.DeadlineExceeded) {
-			second = server
-		} else {
-			server.Close()
-		}
-		failed = errors.Join(failed, fmt.Errorf("%s: %w", one.URL, err))
+		all = append(all, server)
 	}
-	if second != nil {
-		return second, nil
-	}
-	return nil, failed
+	return client.Several(all), nil
 }
 
 func (r Remote) dial() (*client.API, error) {
