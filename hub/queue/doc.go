@@ -31,5 +31,5 @@
 // That a job starts once: a worker may have started it before its lease lapsed. So the id of a run
 // is made of the id of its job, and starting it again on the same worker starts nothing.
 //
-// Implementations: embedded, on one bbolt file. Each passes queuetest.
+// Implementations: embedded, on one bbolt file, for one hub; database, in PostgreSQL, for several. Both have their jobs by package line, and pass queuetest.
 package queue

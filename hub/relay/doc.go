@@ -28,6 +28,12 @@
 // pointer is written, and then the job is done. The id of the run is made of that of the job,
 // so what was started unheard is found, not started again.
 //
+// # Several hubs
+//
+// Hubs that share a queue serve one fleet: a worker has a link to each, with one id and one instance. What a hub knows of its
+// links alone differs: which workers it can ask. A worker that is connected elsewhere is not away: its runs stay its own, and
+// another process does not get its id. A job that the worker says it has begun is done, whichever hub gave it.
+//
 // # What is kept
 //
 // Ids, names of workflows, states, times and CIDs, and what only workers can open. Bodies, frames and answers pass through
