@@ -16,7 +16,7 @@ func lost(e *pgconn.PgError) bool {
 	return strings.HasPrefix(e.Code, "57P") || strings.HasPrefix(e.Code, "08") || e.SeverityUnlocalized == "FATAL" || e.SeverityUnlocalized == "PANIC"
 }
 
-// passing reports whether the server refused for a reason that may pass without anybody's doing, or has ended a session that was idle in a transaction.
+// passing reports whether the server refused for a reason that may pass by itself, or has ended a session that was idle in a transaction.
 func passing(e *pgconn.PgError) bool {
 	return strings.HasPrefix(e.Code, "57P") || strings.HasPrefix(e.Code, "08") || e.Code == "53300" || e.Code == "25006" || e.Code == "25P03"
 }

@@ -20,7 +20,7 @@ func (s *Store) name() string { return hex.EncodeToString(s.hub) }
 // listenAgain is how long a hub does without hints where it cannot listen.
 const listenAgain = 10 * time.Second
 
-// sweepEvery is how often rows are removed that nobody asks for any more. A hub that has heard nothing for that long reads all jobs.
+// sweepEvery is how often rows are removed that are needed no longer. A hub that has heard nothing for that long reads all jobs.
 const sweepEvery = time.Hour
 
 // follow hears what other hubs change, until Close.

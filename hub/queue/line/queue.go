@@ -14,7 +14,7 @@ import (
 // Queue is a queue.Queue.
 type Queue struct {
 	keeper Keeper
-	lock   chan struct{} // holds one token while somebody has what is below
+	lock   chan struct{} // holds one token while a call has what is below
 	closed chan struct{} // by Close
 
 	byID   map[string]*job
