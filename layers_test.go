@@ -76,7 +76,7 @@ var mayTest = map[string][]string{
 	"daemon":    {"roles", "pgstore"},
 	"engine":    {"agentkit", "pgstore"},
 	"hub":       {"cas", "pgstore"}, // a server to work with
-	"cmd":       {"pgstore"}, // a database to work with
+	"cmd":       {"pgstore"},        // a database to work with
 
 	"cmd/internal/help": {"engine"}, // the page of the language
 	"cmd/internal/chat": {"cas"},    // events as they are stored

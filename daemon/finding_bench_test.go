@@ -137,8 +137,8 @@ edges:
 		"cost":          {CostMin: new(1.0), Limit: 50},
 		"word and more": {Search: "engine", Tag: "t7", Status: protocol.Done, Since: time.Now().Add(-24 * time.Hour).UnixMicro(), Counts: true, Limit: 50},
 	} {
-		b.Run(name+"/process", func(b *testing.B) { lists(b, d.Service, q) })
-		b.Run(name+"/http", func(b *testing.B) { lists(b, there, q) })
+		b.Run(name+"/process", func(b *testing.B) { listed(b, d.Service, q) })
+		b.Run(name+"/http", func(b *testing.B) { listed(b, there, q) })
 	}
 	b.Run("rare word/begun", func(b *testing.B) {
 		for b.Loop() {
@@ -150,7 +150,7 @@ edges:
 	})
 }
 
-func lists(b *testing.B, s interface {
+func listed(b *testing.B, s interface {
 	List(context.Context, api.Query) (*api.Page, error)
 }, q api.Query) {
 	n, began := 0, processorTime(b)
