@@ -17,10 +17,7 @@ import (
 type Found struct {
 	x     *Index
 	terms []api.Wanted // the words; a person is behind them
-	v     *view
-	ids   map[string]int // of units, by their numbers
-	of    []*unit
-	from  [][]source // what counts as said in each besides its own texts
+	*view
 	seg   []found    // by segment
 	first [][]uint32 // by what is looked for and unit: the first event that has it, or never
 }
@@ -63,12 +60,8 @@ func (x *Index) holds(v *view) bool {
 }
 
 func (x *Index) find(ctx context.Context, v *view, terms []api.Wanted, by string) (*Found, error) {
-	f := &Found{x: x, terms: terms, v: v, ids: make(map[string]int, len(v.units)), of: make([]*unit, 0, len(v.units))}
-	for id, u := range v.units {
-		f.ids[id] = len(f.of)
-		f.of = append(f.of, u)
-	}
-	f.gather()
+	v.once.Do(v.gather)
+	f := &Found{x: x, terms: terms, view: v}
 	looked := terms
 	if by != "" {
 		looked = append(slices.Clone(terms), person(by))
@@ -157,22 +150,27 @@ func (s source) says(at uint32) uint32 {
 	return 1 // definitions are there from the beginning, and of which event a sub-workflow is a part is not known
 }
 
-// gather finds the sources of all units.
-func (f *Found) gather() {
-	f.from = make([][]source, len(f.of))
+// gather numbers the units and finds the sources of each.
+func (v *view) gather() {
+	v.ids, v.of = make(map[string]int, len(v.units)), make([]*unit, 0, len(v.units))
+	for id, u := range v.units {
+		v.ids[id] = len(v.of)
+		v.of = append(v.of, u)
+	}
+	v.from = make([][]source, len(v.of))
 	add := func(n int, id string, upTo protocol.Seq, base bool) {
-		if of, ok := f.ids[id]; ok {
-			f.from[n] = append(f.from[n], source{of, upTo, base})
+		if of, ok := v.ids[id]; ok {
+			v.from[n] = append(v.from[n], source{of, upTo, base})
 		}
 	}
-	for n, u := range f.of {
+	for n, u := range v.of {
 		if u.base != "" {
 			add(n, u.base, u.shared, true)
 		}
 		for _, d := range u.defs {
 			add(n, d, math.MaxInt64, false)
 		}
-		if p, ok := f.ids[string(u.facts.Parent)]; ok && u.facts.Parent != "" {
+		if p, ok := v.ids[string(u.facts.Parent)]; ok && u.facts.Parent != "" {
 			add(p, u.id, math.MaxInt64, false)
 		}
 	}

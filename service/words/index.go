@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -151,6 +152,9 @@ const commitBytes = 8 << 20
 // CatchUp indexes what runs have said since they were indexed, the one that moved least lately first, and drops those that are gone. heads are
 // those of all runs. A run that cannot be read is passed over until it moves.
 func (x *Index) CatchUp(ctx context.Context, heads []cas.Head, o CatchUpOptions) error {
+	if x.whole(heads) {
+		return nil
+	}
 	began := time.Now()
 	late := func() bool { return o.Within > 0 && time.Since(began) > o.Within }
 	turn := ctx
@@ -198,6 +202,14 @@ func (x *Index) CatchUp(ctx context.Context, heads []cas.Head, o CatchUpOptions)
 		}
 	}
 	return nil
+}
+
+// whole reports whether these runs, and no others, are indexed up to their heads.
+func (x *Index) whole(heads []cas.Head) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	v := x.refresh()
+	return v.runs == len(heads) && !slices.ContainsFunc(heads, func(h cas.Head) bool { return !current(v.units[string(protocol.RunOf(h.Name))], h) })
 }
 
 // rounds are how often CatchUp looks for runs that are behind: again after damage, and where another process has written.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"sync"
 
 	"wf/protocol"
 )
@@ -14,6 +15,12 @@ import (
 type view struct {
 	segs  []*segment
 	units map[string]*unit // as each is indexed last
+	runs  int              // units that are runs
+
+	once sync.Once // what belongs together is found with the first search
+	ids  map[string]int
+	of   []*unit    // by number, as ids has it
+	from [][]source // what counts as said in each besides its own texts
 }
 
 // newView joins segments. One with a hole is an error wrapping errDamaged.
@@ -46,6 +53,11 @@ func newView(segs []*segment) (*view, error) {
 		}
 		if sp.from != begin || sp.sum != u.seq-begin {
 			return nil, fmt.Errorf("the parts of %s are %w", id, errDamaged)
+		}
+	}
+	for _, u := range v.units {
+		if u.run() != "" {
+			v.runs++
 		}
 	}
 	return v, nil
