@@ -14,6 +14,7 @@ import (
 type ReflogLine struct {
 	N        int64         // which move of the head this is, from 1; 0 where the store does not count them
 	Old, New protocol.Link // Old is null for the first
+	Cut      bool          // Old is not known: a store has it in the line before, which is missing
 	Seq      protocol.Seq  // of New
 	TS       int64         // unix µs
 	Note     string

@@ -19,11 +19,11 @@ func (v *Verifier) moves(h Head, chain []chainEvent, at map[blockName]protocol.S
 		return
 	}
 	v.report.Checked.Moves += int64(len(moves))
-	if moves[0].Old.Defined() {
+	if moves[0].Old.Defined() || moves[0].Cut {
 		v.doubt("%s: its reflog begins at %d; earlier moves are not shown", where(h.Name, 0, ""), moves[0].Seq)
 	}
 	for i := 1; i < len(moves); i++ {
-		if moves[i].Old != moves[i-1].New {
+		if moves[i].Cut || moves[i].Old != moves[i-1].New {
 			v.doubt("%s: its reflog has a hole before %d", where(h.Name, 0, ""), moves[i].Seq)
 		}
 	}
@@ -53,8 +53,11 @@ func (v *Verifier) moves(h Head, chain []chainEvent, at map[blockName]protocol.S
 func (v *Verifier) holes(h Head, chain []chainEvent, noted *Moves) {
 	last := ReflogLine{}
 	for _, m := range noted.Lines {
-		if m.N != last.N+1 && m.Old.Defined() { // a head that was dropped and came again has counted that too
-			v.Fault("reflog_hole", h.Name, m.Seq, "reflog", fmt.Sprintf("move %d, from %s", last.N+1, orNone(last.New)), fmt.Sprintf("move %d, from %s", m.N, m.Old))
+		if from := fmt.Sprintf(", from %s", m.Old); m.N != last.N+1 && (m.Old.Defined() || m.Cut) { // a head that was dropped and came again has counted that too
+			if m.Cut {
+				from = ""
+			}
+			v.Fault("reflog_hole", h.Name, m.Seq, "reflog", fmt.Sprintf("move %d, from %s", last.N+1, orNone(last.New)), fmt.Sprintf("move %d%s", m.N, from))
 		}
 		last = m
 	}
