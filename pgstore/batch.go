@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -33,7 +34,9 @@ type row struct {
 	base     string // of a fork: the head that it shares events with, up to shared
 	shared   int64
 	root     string // of a new run of a sub-workflow, where no claim says it: the head of the run that its tree is claimed by
-	events   []byte // digests of the events of the move but the last
+	moved    int32  // how many events the move has
+	events   []byte // digests of the events of the move but the last, where they do not lie in data
+	line            // what lies in its line of the reflog
 }
 
 // writes reports whether a row changes its head.
@@ -49,8 +52,9 @@ type request struct {
 	derived []value
 	runs    []cas.Standing
 	fence   cas.Fence
-	names   []string // of all rows, and of the root of the fence
-	size    int      // bytes of blocks
+	small   []protocol.Link // of the blocks, and of those in lines
+	names   []string        // of all rows, and of the root of the fence
+	size    int             // bytes of blocks
 
 	done chan error
 	held chan struct{} // closed when its outcome may take long: the database is lost
@@ -61,7 +65,11 @@ type request struct {
 	slow bool // held is closed
 }
 
-type block struct{ cid, data []byte }
+// block is one with a row of its own, or a small one, whose stored form is made once it is known where it lies.
+type block struct {
+	cid, data []byte
+	small     *cas.Block
+}
 
 type value struct {
 	key  string
@@ -84,7 +92,13 @@ func blocksOf(all []cas.Block) ([]block, error) {
 		if len(b.Data) > cas.BlockMax {
 			return nil, fmt.Errorf("commit: block %s has %d bytes, a block has at most %d: %w", b.Link, len(b.Data), cas.BlockMax, protocol.ErrInvalidBlock)
 		}
-		out = append(out, block{b.Link.Bytes(), cas.PackBlock(b)})
+		x := block{cid: b.Link.Bytes()}
+		if isSmall(b) {
+			x.small = &b
+		} else {
+			x.data = cas.PackBlock(b)
+		}
+		out = append(out, x)
 	}
 	return out, nil
 }
@@ -99,21 +113,25 @@ func linkBytes(l protocol.Link) []byte {
 
 // requestOf is the request of a batch with these blocks.
 func (s *Store) requestOf(b cas.Batch, blocks []block) (*request, error) {
-	r := &request{blocks: blocks, fence: b.Fence, done: make(chan error, 1), held: make(chan struct{})}
+	r := &request{fence: b.Fence, done: make(chan error, 1), held: make(chan struct{})}
+	free := smallOf(blocks)
 	for _, m := range b.Moves {
 		x := row{kind: moves, name: m.Name, old: linkBytes(m.Old), new: linkBytes(m.New), ts: m.TS, note: m.Note}
 		if x.ts == 0 {
 			x.ts = s.now()
 		}
 		if n := len(m.Events); n > 0 {
-			x.seq = int64(m.Events[n-1].Seq)
-			for _, e := range m.Events[:n-1] {
-				x.events = append(x.events, e.CID.Bytes()[4:]...) // behind what all CIDs of events begin with
-			}
+			x.seq, x.moved = int64(m.Events[n-1].Seq), int32(n)
 			if m.Base != "" {
 				x.base, x.shared = protocol.RunHead(m.Base), int64(m.Events[0].Seq-1)
 			}
 		}
+		if x.line = free.lay(m, s.recent.has); x.data == nil && x.moved > 0 {
+			for _, e := range m.Events[:x.moved-1] {
+				x.events = append(x.events, e.CID.Bytes()[4:]...) // behind what all CIDs of events begin with
+			}
+		}
+		r.size += len(x.data)
 		if m.Root != "" {
 			x.root = protocol.RunHead(m.Root)
 		}
@@ -154,6 +172,16 @@ func (s *Store) requestOf(b cas.Batch, blocks []block) (*request, error) {
 	slices.Sort(r.names)
 	r.names = slices.Compact(r.names)
 	for _, x := range blocks {
+		if x.small != nil {
+			r.small = append(r.small, x.small.Link)
+		}
+		switch {
+		case x.small != nil && free.taken(x.small.Link):
+			continue
+		case x.small != nil:
+			x.data = cas.PackBlock(*x.small)
+		}
+		r.blocks = append(r.blocks, x)
 		r.size += len(x.data)
 	}
 	return r, r.check()
@@ -170,6 +198,8 @@ func (r *request) check() error {
 			return fmt.Errorf("commit to %s: the batch moves it twice: %w", x.name, protocol.ErrUsage)
 		case x.kind == moves && x.new == nil:
 			return fmt.Errorf("commit to %s: to nowhere: %w", x.name, protocol.ErrUsage)
+		case x.seq > math.MaxInt32:
+			return fmt.Errorf("commit to %s: event %d: a journal in a database has at most %d: %w", x.name, x.seq, math.MaxInt32, protocol.ErrUsage)
 		}
 		moved[x.name] = moved[x.name] || x.writes()
 	}

@@ -25,7 +25,7 @@ const ofHistory = `pg_postmaster_start_time()::text || ' ' || (select system_ide
 const (
 	// Of many processes one removes them at a time.
 	dropChanges = `with one as materialized (select pg_try_advisory_xact_lock(2003203687, 1) as ours)
-	delete from wf.changes using one where ours and at < statement_timestamp() - interval '1 hour'`
+	delete from wf.changes using one where ours and at < (extract(epoch from statement_timestamp()) / 60)::int - 60`
 	changesKnown = 30 * time.Minute
 	dropEvery    = 10 * time.Minute
 )

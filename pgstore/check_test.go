@@ -99,7 +99,7 @@ func TestCheck(t *testing.T) {
 	}
 	made.Wait()
 	for _, m := range metas {
-		if m != metas[0] || m.UUID == "" || m.Layout != 2 {
+		if m != metas[0] || m.UUID == "" || m.Layout != 3 {
 			t.Errorf("made %+v and %+v", m, metas[0])
 		}
 	}
@@ -114,8 +114,8 @@ func TestCheck(t *testing.T) {
 	name := nameOf(dsn)
 	for _, c := range []struct{ sql, undo, setting string }{
 		{"alter database " + name + " set synchronous_commit = off", "alter database " + name + " reset synchronous_commit", "synchronous_commit of this role"},
-		{"update wf.meta set min_writer = 3", "update wf.meta set min_writer = 2", "layout"},
-		{"update wf.meta set layout = 1", "update wf.meta set layout = 2", "layout"},
+		{"update wf.meta set min_writer = 4", "update wf.meta set min_writer = 3", "layout"},
+		{"update wf.meta set layout = 2", "update wf.meta set layout = 3", "layout"},
 	} {
 		do(c.sql)
 		if r := must(pgstore.Check(ctx, dsn))(t); fmt.Sprint(fatal(r)) != "["+c.setting+"]" {
@@ -126,9 +126,9 @@ func TestCheck(t *testing.T) {
 		}
 		do(c.undo)
 	}
-	do("update wf.meta set layout = 3") // a later program made it, and lets this one write
+	do("update wf.meta set layout = 4") // a later program made it, and lets this one write
 	must(pgstore.Migrate(ctx, dsn, nil))(t)
-	if n := ask(t, dsn, "select layout from wf.meta"); n != 3 {
+	if n := ask(t, dsn, "select layout from wf.meta"); n != 4 {
 		t.Errorf("the layout went back to %d", n)
 	}
 	open(t, dsn)
@@ -165,9 +165,9 @@ func TestRoles(t *testing.T) {
 		may       bool
 	}{
 		{worker, "delete from wf.blocks", false}, {worker, "delete from wf.reflog", false}, {worker, "delete from wf.heads", false},
-		{worker, "update wf.reflog set note = ''", false}, {worker, "update wf.meta set layout = 9", false}, {worker, "drop table wf.heads", false},
-		{reader, "select * from wf.heads", true}, {reader, "update wf.heads set n = n", false}, {reader, "insert into wf.changes(by, names) values ('', '{}')", false},
-		{gc, "delete from wf.blocks where false", true}, {gc, "drop table wf.blocks", false},
+		{worker, "update wf.reflog set note = ''", false}, {worker, "update wf.reflog set used = used", true}, {worker, "update wf.reflog set data = null", false}, {worker, "update wf.meta set layout = 9", false}, {worker, "drop table wf.heads", false},
+		{reader, "select * from wf.heads", true}, {reader, "update wf.heads set n = n", false}, {reader, "insert into wf.changes(by) values ('')", false},
+		{gc, "delete from wf.blocks where false", true}, {gc, "update wf.reflog set data = data", true}, {reader, "select * from wf.packed", true}, {gc, "drop table wf.blocks", false},
 	} {
 		if err := do(c.role, c.sql); (err == nil) != c.may {
 			t.Errorf("%s: %s: %v", c.role, c.sql, err)

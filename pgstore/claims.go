@@ -18,10 +18,12 @@ import (
 const (
 	readRoot = `select coalesce(root, name) from wf.heads where name = $1`
 
-	// What this process may have claimed, and was not told so, is its own.
-	claimFree = `with c as (insert into wf.heads(name, token, worker) values ($1, $2, $3)
+	// What this process may have claimed, and was not told so, is its own. A row that is there is not inserted: that would take a number.
+	claimFree = `with u as (update wf.heads set token = $2, worker = $3 where name = $1 and (worker is null or worker = $3 and token = any($4::bytea[])) returning name),
+	i as (insert into wf.heads(name, token, worker) select $1, $2, $3 where not exists (select from wf.heads where name = $1)
 	on conflict (name) do update set token = excluded.token, worker = excluded.worker
 	where heads.worker is null or heads.worker = $3 and heads.token = any($4::bytea[]) returning name),
+	c as (select name from u union all select name from i),
 	` + claimsRun + ` select true from c`
 
 	// The row of a dead worker is locked, so that it does not come to life meanwhile. One that it has no more cannot be.

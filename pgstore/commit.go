@@ -23,7 +23,7 @@ import (
 //
 // Locks in another order would deadlock: two groups, each with a row that the other one waits for.
 const (
-	makeHeads = `insert into wf.heads(name) select n from unnest($1::text[]) n order by n on conflict do nothing`
+	makeHeads = `insert into wf.heads(name) select t.name from unnest($1::text[]) t(name) where (select true from wf.heads h where h.name = t.name) is null order by t.name on conflict do nothing` // a conflict takes a number
 	lockHeads = `select name, cid, gone, token, worker from wf.heads where name = any($1::text[]) order by name for no key update`
 	touch     = `update wf.heads set n = n where name = any($1::text[])`
 	storeSome = `insert into wf.blocks(cid, data, used)
@@ -178,6 +178,7 @@ func (s *Store) try(group []*request, unclear bool) (maybe bool, err error) {
 	for i, r := range group {
 		if stored[i] {
 			due = due || r.makesDue()
+			s.recent.add(r.small)
 			r.done <- nil
 		} else {
 			r.done <- s.why(r, heads)

@@ -4,15 +4,17 @@
 -- A statement that is prepared keeps its plan while the tables grow. So what is looked up in a table is looked up row by row: behind
 -- "offset 0" nothing but the index of the name can be used, where a join could read all of it.
 with m as materialized (
-	select t.*, h.at, h.cid, h.gone, r.token as held
-	from unnest($1::int[], $2::int[], $3::text[], $4::bytea[], $5::bytea[], $6::bigint[], $7::bigint[], $8::text[], $9::text[], $10::bigint[], $11::bytea[], $12::text[], $13::bytea[])
-		as t(b, kind, name, old, new, seq, ts, note, base, shared, events, root, token)
-	join lateral (select h.ctid as at, h.cid, h.gone from wf.heads h where h.name = t.name offset 0) h on true
+	select t.*, h.at, h.id, h.cid, h.gone, r.token as held
+	from unnest($1::int[], $2::int[], $3::text[], $4::bytea[], $5::bytea[], $6::bigint[], $7::bigint[], $8::text[], $9::text[], $10::bigint[], $11::bytea[], $12::text[], $13::bytea[], $31::int[], $32::bytea[], $33::bytea[])
+		as t(b, kind, name, old, new, seq, ts, note, base, shared, events, root, token, moved, keys, data)
+	join lateral (select h.ctid as at, h.id, h.cid, h.gone from wf.heads h where h.name = t.name offset 0) h on true
 	left join lateral (select r.token from wf.heads r where r.name = t.root offset 0) r on true),
 --? unclear
 was as materialized (
 	select m.b from m
-	left join lateral (select true as there from wf.reflog l where l.name = m.name and l.seq = m.seq and l.new = m.new and l.old is not distinct from m.old and l.ts = m.ts limit 1) l on true
+	left join lateral (select true as there from wf.reflog l where l.head = m.id and l.seq = m.seq and l.ts = m.ts
+		and case when l.data is null then l.new = m.new else l.data = m.data and l.new in (m.new, '') end -- one that was emptied has it
+		and case when m.old is null then l.name <> '' else l.name = '' and coalesce((select p.new from wf.reflog p where p.head = l.head and p.n = l.n - 1 order by p.seq desc, p.n desc limit 1), '') in (m.old, '') end limit 1) l on true
 	where m.kind = 0 group by m.b having bool_and(l.there is true)),
 --.
 ok as materialized (
@@ -33,10 +35,10 @@ u as (
 		base = coalesce(m.base, h.base), shared = coalesce(m.shared, h.shared),
 		root = case when m.old is null and m.base is null and m.root <> m.name and starts_with(m.name, 'run/') then m.root else h.root end
 	from m join ok using (b) where h.ctid = m.at and m.kind < 3 -- it is locked, so it lies where it was read
-	returning h.name, m.kind, m.seq, h.n, m.old, m.new, m.events, m.ts, m.note),
+	returning h.name, h.id, m.kind, m.seq, h.n, m.old, m.new, m.events, m.ts, m.note, m.moved, m.keys, m.data),
 l as (
-	insert into wf.reflog(name, seq, n, old, new, events, ts, note)
-	select name, seq, n, old, new, events, ts, note from u where kind = 0),
+	insert into wf.reflog(n, ts, head, seq, moved, used, new, name, note, events, keys, data)
+	select n, ts, id, seq, moved, (extract(epoch from statement_timestamp()) / 86400)::int, case when seq > 0 and data is not null then '' else new end, case when old is null then name else '' end, note, events, keys, data from u where kind = 0),
 k as (
 	insert into wf.blocks(cid, data, used)
 	select distinct on (t.cid) t.cid, t.data, (extract(epoch from statement_timestamp()) / 86400)::int
@@ -80,7 +82,7 @@ sd as (
 	delete from wf.runs where run = any(array(select substr(name, 5) from u where kind = 1))),
 --.
 c as (
-	insert into wf.changes(by, names) select $22, array_agg(name order by name) from u having count(*) > 0)
+	insert into wf.changes(by, heads) select $22, string_agg(int4send(id), '') from u having count(*) > 0)
 select b::bigint from ok
 --? unclear
 	union all select b::bigint from was

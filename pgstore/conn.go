@@ -42,6 +42,7 @@ func bytea(b []byte) param      { return postgres.Bytea(b) }
 func long(n int64) param        { return postgres.Long(n) }
 func integer(n int32) param     { return postgres.Integer(n) }
 func readLong(b []byte) int64   { return postgres.ReadLong(b) }
+func readInt(b []byte) int32    { return postgres.ReadInt(b) }
 func texts(all []string) param  { return postgres.Texts(all) }
 func byteas(all [][]byte) param { return postgres.Byteas(all) }
 

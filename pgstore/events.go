@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math"
 	"strings"
 
-	"wf/cas"
 	"wf/protocol"
 )
 
@@ -18,14 +18,9 @@ const (
 	windowEvents = 1024
 )
 
-// Each line of the reflog holds the digests of its events, so a window is read forwards: an event that is missing has no data.
-const readWindow = `select e.seq, e.cid, b.data
-	from (select seq, new, events from wf.reflog where name = $1 and seq > $2 order by seq, n limit $4) r,
-	lateral (select r.seq - length(r.events)/32 + i as seq,
-		case when i*32 < length(r.events) then decode('01711220', 'hex') || substr(r.events, (i*32+1)::int, 32) else r.new end as cid
-		from generate_series(greatest(0, $2 + 1 - r.seq + length(r.events)/32), least(length(r.events)/32, $3 - r.seq + length(r.events)/32)) i) e
-	left join wf.blocks b using (cid)
-	where e.seq > $2 and e.seq <= $3 order by e.seq`
+// Each line of the reflog holds its events, or their digests, so a window is read forwards.
+const readWindow = `select seq, moved, new, substr(events, (greatest(0, $2 - seq + moved)*32 + 1)::int, 32 * $3), data, keys
+	from wf.reflog where head = (select id from wf.heads where name = $1) and seq > $2 order by seq, n limit $4`
 
 // After yields the events of a run with seq > from; see protocol.Source.
 func (s *Store) After(ctx context.Context, run protocol.RunID, from protocol.Seq) iter.Seq2[protocol.Entry, error] {
@@ -98,46 +93,125 @@ func (s *Store) holder(ctx context.Context, head string, at, end protocol.Seq) (
 
 // window reads the next events under a head; those before an error are good.
 func (s *Store) window(ctx context.Context, name string, at, end protocol.Seq, last protocol.Link) (out []protocol.Entry, err error) {
-	got, err := s.query(ctx, readWindow, text(name), long(int64(at)), long(int64(min(end, at+windowEvents))), long(windowMoves))
+	end = min(end, at+windowEvents)
+	got, err := s.query(ctx, readWindow, text(name), long(int64(at)), integer(windowEvents), long(windowMoves))
 	if err != nil {
 		return nil, err
 	}
-	if len(got) == 0 {
-		return nil, fmt.Errorf("event %d is not in the reflog of %s: %w", at+1, name, protocol.ErrCorrupt)
-	}
+	var due []protocol.Entry
 	for _, r := range got {
-		seq := at + protocol.Seq(len(out)) + 1
-		e, err := entryOf(r, seq)
-		if err == nil && last.Defined() && e.Prev != last {
-			err = fmt.Errorf("it does not follow event %d: %w", seq-1, protocol.ErrHeadMoved)
+		if due, err = dueIn(due, r, at, end); err != nil {
+			break // once those before it are read
 		}
-		if err != nil {
-			return out, fmt.Errorf("event %d: %w", seq, err)
-		}
-		out, last = append(out, e), e.CID
 	}
-	return out, nil
+	if err := s.fill(ctx, due); err != nil {
+		return nil, err
+	}
+	if len(due) == 0 && err == nil {
+		err = fmt.Errorf("event %d is not in the reflog of %s: %w", at+1, name, protocol.ErrCorrupt)
+	}
+	for i := range due {
+		e, seq := &due[i], at+protocol.Seq(i)+1
+		if err := s.complete(ctx, e, seq); err != nil {
+			return due[:i], fmt.Errorf("event %d: %w", seq, err)
+		}
+		if last.Defined() && e.Prev != last {
+			return due[:i], fmt.Errorf("event %d: it does not follow event %d: %w", seq, seq-1, protocol.ErrHeadMoved)
+		}
+		last = e.CID
+	}
+	return due, err
 }
 
-// entryOf is the event in a row of readWindow, which is due at seq.
-func entryOf(r [][]byte, seq protocol.Seq) (e protocol.Entry, err error) {
-	if have := protocol.Seq(readLong(r[0])); have != seq {
-		return e, fmt.Errorf("the reflog goes on with %d: %w", have, protocol.ErrCorrupt)
+// dueIn adds the events behind at, up to end, that a row of readWindow names: where they are, by Seq, their names, and their bytes where they lie in the line.
+func dueIn(due []protocol.Entry, r [][]byte, at, end protocol.Seq) ([]protocol.Entry, error) {
+	seq, moved := protocol.Seq(readInt(r[0])), protocol.Seq(readInt(r[1]))
+	first := seq - moved + 1
+	next := max(first, at+1)
+	add := func(l protocol.Link, raw []byte) {
+		if next <= end {
+			e := protocol.Entry{CID: l, Raw: raw}
+			e.Seq = next
+			due = append(due, e)
+		}
+		next++
 	}
-	if e.CID, err = protocol.CastLink(r[1]); err != nil {
-		return e, fmt.Errorf("the reflog names %x: %w", r[1], protocol.ErrCorrupt)
+	if r[4] != nil {
+		in, err := eventsIn(r[4], r[5], int(moved))
+		if err != nil {
+			return due, fmt.Errorf("event %d: %w", first, err)
+		}
+		for _, b := range in[min(next-first, moved):] {
+			add(b.Link, b.Data)
+		}
+		return due, nil
 	}
-	if r[2] == nil {
-		return e, fmt.Errorf("its block %s is missing: %w", e.CID, protocol.ErrCorrupt)
+	for digests := r[3]; next < seq && next <= end && len(digests) >= 32; digests = digests[32:] {
+		l, err := protocol.CastLink(append([]byte(eventPrefix), digests[:32]...))
+		if err != nil {
+			return due, err
+		}
+		add(l, nil)
 	}
-	if e.Raw, err = cas.UnpackBlock(e.CID, r[2]); err != nil {
-		return e, err
+	if next != seq {
+		return due, nil
 	}
+	l, err := protocol.CastLink(r[2])
+	if err != nil {
+		return due, fmt.Errorf("event %d: the reflog names %x: %w", seq, r[2], protocol.ErrCorrupt)
+	}
+	add(l, nil)
+	return due, nil
+}
+
+// fill reads the events that do not lie in their lines; those that are missing, or damaged, stay without bytes.
+func (s *Store) fill(ctx context.Context, due []protocol.Entry) error {
+	at := map[protocol.Link][]int{}
+	var links []protocol.Link
+	for i, e := range due {
+		if e.Raw == nil {
+			at[e.CID] = append(at[e.CID], i)
+			links = append(links, e.CID)
+		}
+	}
+	if len(links) == 0 {
+		return nil
+	}
+	got, err := s.storedTogether(ctx, links, math.MaxInt64)
+	for _, r := range got {
+		l, bad := protocol.CastLink(r[0])
+		if bad != nil {
+			continue
+		}
+		if raw, bad := unpacked(l, r[1], yes(r[2])); bad == nil {
+			for _, i := range at[l] {
+				due[i].Raw = raw
+			}
+		}
+	}
+	return err
+}
+
+// complete makes the event of its bytes; it is due at seq.
+func (s *Store) complete(ctx context.Context, e *protocol.Entry, seq protocol.Seq) (err error) {
+	if e.Seq != seq {
+		return fmt.Errorf("the reflog goes on with %d: %w", e.Seq, protocol.ErrCorrupt)
+	}
+	if e.Raw == nil { // which this tells more of
+		e.Raw, err = s.Block(ctx, e.CID)
+	}
+	if errors.Is(err, protocol.ErrNotFound) {
+		err = fmt.Errorf("its block %s is missing: %w", e.CID, protocol.ErrCorrupt)
+	}
+	if err != nil {
+		return err
+	}
+	e.Event = protocol.Event{}
 	if err := protocol.DecodeEvent(e.Raw, &e.Event); err != nil {
-		return e, errors.Join(protocol.ErrCorrupt, err)
+		return errors.Join(protocol.ErrCorrupt, err)
 	}
 	if e.Seq != seq || e.Prev.Defined() != (seq > 1) {
-		return e, fmt.Errorf("%s has seq %d: %w", e.CID, e.Seq, protocol.ErrCorrupt)
+		return fmt.Errorf("%s has seq %d: %w", e.CID, e.Seq, protocol.ErrCorrupt)
 	}
-	return e, nil
+	return nil
 }

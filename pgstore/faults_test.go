@@ -48,7 +48,7 @@ func until(t *testing.T, dsn, sql string, want int64) {
 	}
 }
 
-const moved = `select count(*) from wf.reflog where name = 'run/r1'`
+const moved = `select count(*) from wf.reflog where head = (select id from wf.heads where name = 'run/r1')`
 
 // The commit is done, and the answer is lost: the same bytes are sent again, and it is stored once.
 func TestCommitWhoseAnswerIsLost(t *testing.T) {
@@ -115,7 +115,7 @@ func TestUnclearMoveOfAHeadThatCameBack(t *testing.T) {
 	p.HoldAnswers()
 	done := make(chan error, 1)
 	go func() { done <- move(s, 2, a.Link, b.Link) }()
-	until(t, direct, `select count(*) from wf.reflog where name = 'group/g'`, 2)
+	until(t, direct, `select count(*) from wf.reflog where head = (select id from wf.heads where name = 'group/g')`, 2)
 	if err := move(other, 3, b.Link, a.Link); err != nil {
 		t.Fatal(err)
 	}

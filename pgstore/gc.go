@@ -54,7 +54,7 @@ func GC(ctx context.Context, s *Store, o cas.GCOptions) (r cas.GCReport, err err
 	for _, step := range []struct {
 		writes bool
 		do     func(context.Context) error
-	}{{true, c.connect}, {false, c.clock}, {true, c.dropAged}, {false, c.mark}, {false, c.sweep}, {true, c.dropGone}} {
+	}{{true, c.connect}, {false, c.clock}, {true, c.dropAged}, {false, c.mark}, {false, c.sweep}, {false, c.sweepLines}, {true, c.dropGone}} {
 		if step.writes && c.dry {
 			continue
 		}
@@ -82,7 +82,7 @@ type collector struct {
 }
 
 // mayCollect is whether a role has what a collection needs.
-const mayCollect = `select current_user::text, has_table_privilege('wf.blocks', 'delete') and has_table_privilege('wf.reflog', 'delete')
+const mayCollect = `select current_user::text, has_table_privilege('wf.blocks', 'delete') and has_table_privilege('wf.reflog', 'delete') and has_table_privilege('wf.reflog', 'update')
 	and has_table_privilege('wf.derived', 'delete') and has_table_privilege('wf.unreached', 'insert') and has_table_privilege('wf.unreached', 'delete')`
 
 // connect opens the connection by which it writes, and looks at what it may.
@@ -178,10 +178,9 @@ func (c *collector) mark(ctx context.Context) error {
 		return w.run(ctx)
 	}
 	events := func(row [][]byte) error {
-		w.addMove(protocol.Seq(readLong(row[0])), math.MaxInt64, row[1], row[2])
-		return nil
+		return w.addMove(row, math.MaxInt64)
 	}
-	if err := c.s.each(ctx, events, `select l.seq, l.events, l.new from wf.reflog l join wf.heads h using (name) where l.seq > 0 and h.cid is not null`); err != nil {
+	if err := c.s.each(ctx, events, movedEvents+` join wf.heads h on h.id = l.head where l.seq > 0 and h.cid is not null`); err != nil {
 		return err
 	}
 	if err := from(`select name, cid from wf.heads where cid is not null`); err != nil {
@@ -195,7 +194,7 @@ func (c *collector) mark(ctx context.Context) error {
 		}
 		return strict(l, err)
 	}
-	const lately = `select l.name, l.new from wf.reflog l join wf.heads h using (name) where l.seq = 0 and l.ts >= $1 and h.cid is not null`
+	const lately = `select h.name, l.new from wf.reflog l join wf.heads h on h.id = l.head where l.seq = 0 and l.ts >= $1 and h.cid is not null`
 	if err := from(lately, long(c.now-cas.ReflogKept.Microseconds())); err != nil {
 		return err
 	}

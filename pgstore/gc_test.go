@@ -21,7 +21,7 @@ import (
 // later makes a store look as it will in some days, when nobody has stored anything meanwhile.
 func later(t testing.TB, dsn string, days int) {
 	t.Helper()
-	if err := server.Exec(t.Context(), dsn, fmt.Sprintf("update wf.blocks set used = used - %[1]d; update wf.unreached set since = since - %[1]d; update wf.heads set ts = ts - %[1]d * 86400000000 where cid is null", days)); err != nil {
+	if err := server.Exec(t.Context(), dsn, fmt.Sprintf("update wf.blocks set used = used - %[1]d; update wf.reflog set used = used - %[1]d; update wf.unreached set since = since - %[1]d; update wf.heads set ts = ts - %[1]d * 86400000000 where cid is null", days)); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -53,7 +53,7 @@ func TestStoreCollects(t *testing.T) {
 	})
 	for sql, want := range map[string]int64{
 		"select count(*) from wf.unreached": 0,
-		"select count(*) from wf.reflog where name in ('run/gone', 'run/base', 'run/fork', 'run/leaf', 'files/gone', 'files/fork')": 0,
+		"select count(*) from wf.reflog join wf.heads h on h.id = head where h.name in ('run/gone', 'run/base', 'run/fork', 'run/leaf', 'files/gone', 'files/fork')": 0,
 	} {
 		if n := ask(t, dsn, sql); n != want {
 			t.Errorf("%s: %d, want %d", sql, n, want)
@@ -83,12 +83,19 @@ func TestWhoCollects(t *testing.T) {
 	must(pgstore.Init(ctx, dsn, pgstore.Roles{Worker: "drives-" + of, GC: "collects-" + of}))(t)
 	as := func(role string) *pgstore.Store { return open(t, strings.Replace(dsn, "wf@", role+of+"@", 1)) }
 	worker, collector := as("drives-"), as("collects-")
-	castest.Append(t, must(worker.Journal(ctx, "r1"))(t), 30)
+	events := castest.Append(t, must(worker.Journal(ctx, "r1"))(t), 30)
+	later(t, dsn, 5)
+	if lacks, err := worker.Lacks(ctx, []protocol.Link{events[0].CID, events[29].CID}); err != nil || len(lacks) > 0 {
+		t.Errorf("a worker asks for old blocks: %v lack, %v", lacks, err)
+	}
+	if n := ask(t, dsn, `select count(*) from wf.reflog where data is not null and used = extract(epoch from now())::int / 86400`); n != 1 {
+		t.Errorf("%d lines are fresh, one was asked for", n)
+	}
 	d := must(cas.Bury(must(worker.Head(ctx, "run/r1"))(t), protocol.Tombstone{At: castest.Now}))(t)
 	if err := worker.Commit(ctx, cas.Batch{Deletes: []cas.Deletion{d}, Derived: []cas.Derived{cas.PutMemo("k", cas.StoredMemo{At: 1})}}); err != nil {
 		t.Fatal(err)
 	}
-	do(`insert into wf.derived(key, value) values ('state/r1', 'late'), ('state/r10', 'of another'); insert into wf.changes(by, at, names) values ('', now() - interval '2 hours', '{}')`)
+	do(`insert into wf.derived(key, value) values ('state/r1', 'late'), ('state/r10', 'of another'); insert into wf.changes(by, at) values ('', extract(epoch from now())::int / 60 - 120)`)
 	if _, err := pgstore.GC(ctx, worker, cas.GCOptions{}); !errors.Is(err, protocol.ErrReadOnly) || !strings.Contains(err.Error(), "drives-"+of) || protocol.HintOf(err) == "" {
 		t.Errorf("as a worker: %v", err)
 	}
@@ -100,7 +107,7 @@ func TestWhoCollects(t *testing.T) {
 		gc(t, collector, cas.GCOptions{})
 	}
 	for sql, want := range map[string]int64{
-		"select count(*) from wf.blocks": 1, "select count(*) from wf.reflog": 1, "select count(*) from wf.changes where at < now() - interval '1 hour'": 0,
+		"select count(*) from wf.blocks": 1, "select count(*) from wf.reflog": 1, "select count(*) from wf.changes where at < extract(epoch from now())::int / 60 - 60": 0,
 		"select count(*) from wf.derived": 1, "select count(*) from wf.derived where key = 'state/r10'": 1,
 	} {
 		if n := ask(t, dsn, sql); n != want {
@@ -179,7 +186,7 @@ func TestCollectionOfADamagedStore(t *testing.T) {
 	s := open(t, dsn)
 	j := must(s.Journal(ctx, "r1"))(t)
 	said := must(j.Append(ctx, castest.Now, []cas.Draft{{Data: protocol.TextSaid{Content: protocol.NewText(strings.Repeat("a text ", 1000))}}}, nil))(t)[0]
-	castest.Append(t, j, 20) // with payloads that nothing leads to
+	wide := castest.Append(t, j, 20)[12] // with payloads that nothing leads to
 	text := must(cas.DecodeData[protocol.TextSaid](&said.Event))(t).Content.Link
 	later(t, dsn, 2)
 	gc(t, s, cas.GCOptions{})
@@ -188,10 +195,12 @@ func TestCollectionOfADamagedStore(t *testing.T) {
 	for _, c := range []struct{ what, sql string }{
 		{"an event is damaged", `update wf.blocks set data = '\x05010001ff' where cid = $`},
 		{"an event is missing", `delete from wf.blocks where cid = $`},
+		{"an event in a line is damaged", `update wf.reflog set data = '\x05010001ff' where seq = 1`},
+		{"an event in a line is missing", `update wf.reflog set data = null, keys = '' where seq = 1`},
 		{"a head names no block", `update wf.heads set cid = '\x00' where name = 'run/r1'`},
 	} {
-		sql := strings.ReplaceAll(c.sql, "$", fmt.Sprintf(`'\x%x'`, said.CID.Bytes()))
-		if err := server.Exec(ctx, dsn, "create table public.blocks as select * from wf.blocks; create table public.heads as select * from wf.heads;"+sql); err != nil {
+		sql := strings.ReplaceAll(c.sql, "$", fmt.Sprintf(`'\x%x'`, wide.CID.Bytes()))
+		if err := server.Exec(ctx, dsn, "create table public.blocks as select * from wf.blocks; create table public.heads as select * from wf.heads; create table public.reflog as select * from wf.reflog;"+sql); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := pgstore.GC(ctx, s, cas.GCOptions{}); !errors.Is(err, protocol.ErrCorrupt) {
@@ -200,7 +209,7 @@ func TestCollectionOfADamagedStore(t *testing.T) {
 		if n := ask(t, dsn, "select count(*) from wf.blocks"); n < blocks-1 {
 			t.Errorf("%s: %d of %d blocks are left", c.what, n, blocks)
 		}
-		if err := server.Exec(ctx, dsn, "truncate wf.blocks, wf.heads; insert into wf.blocks select * from public.blocks; insert into wf.heads select * from public.heads; drop table public.blocks, public.heads"); err != nil {
+		if err := server.Exec(ctx, dsn, "truncate wf.blocks, wf.heads, wf.reflog; insert into wf.reflog select * from public.reflog; insert into wf.blocks select * from public.blocks; insert into wf.heads select * from public.heads; drop table public.blocks, public.heads, public.reflog"); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -15,13 +15,13 @@ import (
 const leftHeads = `with recursive leans(base) as (
 		select base from wf.heads where cid is not null and base is not null
 		union select h.base from leans l join wf.heads h on h.name = l.base where h.base is not null)
-	select h.name, h.n from wf.heads h where h.cid is null and h.n > 0 and h.ts < $1 and not exists (select from leans l where l.base = h.name)
-		and exists (select from wf.reflog l where l.name = h.name)`
+	select h.id, h.n from wf.heads h where h.cid is null and h.n > 0 and h.ts < $1 and not exists (select from leans l where l.base = h.name)
+		and exists (select from wf.reflog l where l.head = h.id and l.data is null)`
 
-// A head that was dropped may move again meanwhile: those lines have a higher n.
+// A head that was dropped may move again meanwhile: those lines have a higher n. A line stays while blocks lie in it.
 const dropLines = `with k as (
-		select l.name, l.seq, l.n from unnest($1::text[], $2::bigint[]) t(name, n) join wf.reflog l on l.name = t.name and l.n <= t.n limit $3)
-	delete from wf.reflog l using k where l.name = k.name and l.seq = k.seq and l.n = k.n returning l.n`
+		select l.head, l.seq, l.n from unnest($1::int[], $2::bigint[]) t(head, n) join wf.reflog l on l.head = t.head and l.n <= t.n and l.data is null limit $3)
+	delete from wf.reflog l using k where l.head = k.head and l.seq = k.seq and l.n = k.n returning l.n`
 
 // dropStates removes what was derived of runs and came late: its commit met the deletion.
 const dropStates = `delete from wf.derived d using wf.heads h where h.gone and starts_with(h.name, $1) and d.key = $2 || substr(h.name, length($1) + 1)`
@@ -37,13 +37,10 @@ func (c *collector) dropGone(ctx context.Context) error {
 		return err
 	}
 	for part := range slices.Chunk(left, 100) {
-		names := make([]string, len(part))
-		for i, r := range part {
-			names[i] = string(r[0])
-		}
+		heads := ints(len(part), func(i int) int32 { return readInt(part[i][0]) })
 		moved := longs(len(part), func(i int) (int64, bool) { return readLong(part[i][1]), false })
 		for more := true; more; {
-			out, err := c.write(ctx, statement{dropLines, []param{texts(names), moved, long(gcRows)}})
+			out, err := c.write(ctx, statement{dropLines, []param{heads, moved, long(gcRows)}})
 			if err != nil {
 				return err
 			}

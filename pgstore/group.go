@@ -137,5 +137,8 @@ func (s *Store) params(group []*request) []param {
 		array(oidBytes, oidBytea, len(values), func(i int) []byte { return values[i].x.data }),
 		array(oidTexts, oidText, len(values), func(i int) []byte { return orNull(values[i].x.run) }),
 		bytea(s.by),
-	}, standings(group)...)
+	}, append(standings(group),
+		ints(n, func(i int) int32 { return rows[i].x.moved }),
+		bytesOf(func(x row) []byte { return append([]byte{}, x.keys...) }),
+		bytesOf(func(x row) []byte { return x.data }))...)
 }

@@ -72,14 +72,14 @@ func (r Roles) grants() (out []string) {
 			return
 		}
 		name := `"` + strings.ReplaceAll(role, `"`, `""`) + `"`
-		out = append(out, "grant usage on schema wf to "+name, "grant select on all tables in schema wf to "+name)
+		out = append(out, "grant usage on schema wf to "+name, "grant select on all tables in schema wf to "+name, "grant execute on all functions in schema wf to "+name)
 		for _, right := range rights {
 			out = append(out, "grant "+right+" to "+name)
 		}
 	}
-	write := []string{"insert, update on wf.heads", "insert on wf.reflog", "insert, update on wf.blocks", "insert, update, delete on wf.derived", "insert, update, delete on wf.notes", "insert, delete on wf.changes", "insert, update, delete on wf.workers", "insert, update, delete on wf.runs"}
+	write := []string{"insert, update on wf.heads", "insert, update (used) on wf.reflog", "insert, update on wf.blocks", "insert, update, delete on wf.derived", "insert, update, delete on wf.notes", "insert, delete on wf.changes", "insert, update, delete on wf.workers", "insert, update, delete on wf.runs"}
 	give(r.Worker, write...)
-	give(r.GC, append(write, "delete on wf.blocks", "delete on wf.reflog", "delete on wf.heads", "insert, update, delete on wf.unreached")...)
+	give(r.GC, append(write, "delete on wf.blocks", "update, delete on wf.reflog", "delete on wf.heads", "insert, update, delete on wf.unreached")...)
 	give(r.Reader)
 	return out
 }

@@ -3,6 +3,7 @@ package pgstore_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -12,7 +13,7 @@ import (
 	"wf/protocol"
 )
 
-// layout1 takes a store back to the first layout; it has no rows that the second one is about.
+// layout1 takes a store of the second layout back to the first one; it has no rows that the second one is about.
 const layout1 = `alter table wf.workers drop column has; alter table wf.runs drop column home; alter table wf.runs drop column workflow; drop table wf.notes; update wf.meta set layout = 1, min_writer = 1`
 
 // A process of the first layout that beats keeps a step waiting behind which it may not write, until it ends; one that was killed, until its lease is
@@ -30,7 +31,8 @@ func TestMigrateWaitsForOlderProcesses(t *testing.T) {
 	role := "drives-old-" + nameOf(dsn)
 	do(`create role "` + role + `" login`)
 	must(pgstore.Init(ctx, dsn, pgstore.Roles{Worker: role}))(t)
-	do(layout1 + `; insert into wf.workers values ('\x01', 1, now(), 'alive', 7, 1, 60000), ('\x02', 1, now(), 'killed', 8, 1, 300), ('\x03', 1, now(), 'newer', 9, 2, 60000)`)
+	layout2(t, dsn)
+	do(fmt.Sprintf(`grant select, insert on wf.reflog to %[1]q; grant select, insert, update on wf.blocks to %[1]q`, role) + ";" + layout1 + `; insert into wf.workers values ('\x01', 1, now(), 'alive', 7, 1, 60000), ('\x02', 1, now(), 'killed', 8, 1, 300), ('\x03', 1, now(), 'newer', 9, 3, 60000)`)
 	if _, err := pgstore.Init(ctx, dsn, pgstore.Roles{Worker: role}); !errors.Is(err, protocol.ErrStore) || !strings.Contains(protocol.HintOf(err), "wf store migrate") {
 		t.Errorf("rights were given on a store of layout 1: %v", err)
 	}
@@ -79,11 +81,15 @@ func TestMigrateWaitsForOlderProcesses(t *testing.T) {
 	case <-time.After(500 * time.Millisecond): // it may look at it again
 	}
 	do(`delete from wf.workers where id = '\x01'`)
-	if m := <-over; m.Layout != 2 || m.MinWriter != 2 {
+	if m := <-over; m.Layout != 3 || m.MinWriter != 3 {
 		t.Errorf("migrated to %+v", m)
 	}
 	if n := ask(t, dsn, `select count(*) from unnest(array['select', 'insert', 'update', 'delete']) r(x) where has_table_privilege('`+role+`', 'wf.notes', r.x)`); n != 4 {
 		t.Errorf("a worker has %d of 4 rights on the table that came", n)
+	}
+	if n := ask(t, dsn, `select count(*) from (select has_table_privilege(r, 'wf.reflog', 'select') and has_table_privilege(r, 'wf.reflog', 'insert') and has_column_privilege(r, 'wf.reflog', 'used', 'update')
+		and has_table_privilege(r, 'wf.packed', 'select') and not has_table_privilege(r, 'wf.reflog', 'delete') and not has_column_privilege(r, 'wf.reflog', 'data', 'update') as may from (values ('`+role+`')) v(r)) x where may`); n != 1 {
+		t.Error("a worker has not the rights of one on the reflog")
 	}
 	s := open(t, dsn)
 	if got, err := s.Due(ctx, []string{"gpu"}, 10); err != nil || len(got) != 1 {

@@ -2,15 +2,20 @@ package pgstore
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"time"
 )
 
-// Groups leave the names of the heads that they moved beside the number of their transaction: see readChanges, which says when such numbers
+// Groups leave the numbers of the heads that they moved beside that of their transaction: see readChanges, which says when such numbers
 // mean something.
-const readMoved = `select s.snap::text, pg_snapshot_xmax(s.snap) < pg_snapshot_xmax($1::pg_snapshot),
-	` + ofHistory + `, c.name
-	from (select pg_current_snapshot() as snap) s left join lateral (select distinct n.name from wf.changes, unnest(names) as n(name)
+const (
+	readMoved = `select s.snap::text, pg_snapshot_xmax(s.snap) < pg_snapshot_xmax($1::pg_snapshot),
+	` + ofHistory + `, c.heads
+	from (select pg_current_snapshot() as snap) s left join lateral (select heads from wf.changes
 		where x >= pg_snapshot_xmin($1::pg_snapshot) and not pg_visible_in_snapshot(x, $1::pg_snapshot) limit $2) c on true`
+	namesOfHeads = `select name from wf.heads where id = any($1) order by name`
+)
 
 // mostMoved is how many heads a look at what moved names at most.
 const mostMoved = 5000
@@ -36,11 +41,20 @@ func (s *Store) Moved() func(ctx context.Context) (names []string, known bool, e
 		if !known {
 			return nil, false, nil
 		}
+		heads := map[int32]bool{}
 		for _, r := range got {
-			if r[3] != nil {
-				names = append(names, string(r[3]))
+			for id := range slices.Chunk(r[3], 4) {
+				heads[readInt(id)] = true
 			}
 		}
-		return names, true, nil
+		if len(heads) == 0 || len(heads) > mostMoved {
+			return nil, len(heads) == 0, nil
+		}
+		all := slices.Collect(maps.Keys(heads))
+		moved, err := s.query(ctx, namesOfHeads, ints(len(all), func(i int) int32 { return all[i] }))
+		for _, r := range moved {
+			names = append(names, string(r[0]))
+		}
+		return names, err == nil, err
 	}
 }

@@ -58,7 +58,8 @@ func TestMovedHeadsAreNamed(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	do(`begin; insert into wf.changes(by, names) values ('\x01', '{run/late}')`)
+	do(`begin; insert into wf.heads(name) values ('run/late');
+		insert into wf.changes(by, heads) select '\x01', int4send(id) from wf.heads where name = 'run/late'`)
 	move(other, "memory/d")
 	look("memory/d")
 	do(`commit`)

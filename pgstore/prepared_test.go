@@ -36,10 +36,10 @@ func TestPlansHoldWhileTablesGrow(t *testing.T) {
 	}
 	err := server.Exec(t.Context(), dsn, `
 		insert into wf.heads(name, cid, seq) select 'run/x' || i, '\x01', 1 from generate_series(1, 20000) i;
-		insert into wf.reflog select 'run/x' || i, 1, 1, '\x', '\x', '\x', 1, '' from generate_series(1, 20000) i;
+		insert into wf.reflog select 1, 1, id, 1, 1, 1, '', name, '', '', int8send(id), '\x' from wf.heads where name like 'run/x%';
 		insert into wf.blocks select int8send(i), '\x1234', 1 from generate_series(1, 20000) i;
 		insert into wf.derived select 'run/x' || i, '\x1234' from generate_series(1, 20000) i;
-		insert into wf.changes(by, names) select '\x', '{}' from generate_series(1, 20000) i;
+		insert into wf.changes(by) select '\x' from generate_series(1, 20000) i;
 		insert into wf.runs(run, state, needs) select 'x' || i, 'done', '{}' from generate_series(1, 20000) i;
 		select pg_stat_reset()`)
 	if err != nil {

@@ -188,7 +188,7 @@ func TestAPrimaryThatWasLeftBehind(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Error(err)
 	}
-	if n := ask(t, old.DSN(nameOf(direct)), `select max(seq) from wf.reflog where name = 'run/r1'`); n != 3 {
+	if n := ask(t, old.DSN(nameOf(direct)), `select max(seq) from wf.reflog where head = (select id from wf.heads where name = 'run/r1')`); n != 3 {
 		t.Errorf("the primary that was left behind has event %d, want 3", n)
 	}
 }
@@ -226,7 +226,7 @@ func TestAPrimaryThatWasCutOff(t *testing.T) {
 	if h := must(s.Head(ctx, "run/r1"))(t); h.Seq != 5 {
 		t.Errorf("the head is at %d, want 5", h.Seq)
 	}
-	if n := ask(t, standby.DSN(nameOf(direct)), `select max(seq) from wf.reflog where name = 'run/r1'`); n != 5 {
+	if n := ask(t, standby.DSN(nameOf(direct)), `select max(seq) from wf.reflog where head = (select id from wf.heads where name = 'run/r1')`); n != 5 {
 		t.Errorf("the new primary has event %d, want 5", n)
 	}
 }

@@ -2,6 +2,7 @@ package pgstore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/ipfs/go-cid"
@@ -62,35 +63,56 @@ func (w *walk) add(id blockID) {
 const walkBlocks = 512
 
 // Of a payload nothing but its length is wanted: the beginning of its stored form tells it. The codec of a CID is its second byte.
-var readSome = fmt.Sprintf(`select u.cid, case get_byte(u.cid, 1) when %d then substr(b.data, 1, %d) else b.data end
-	from unnest($1::bytea[]) u(cid) left join wf.blocks b using (cid)`, cid.Raw, cas.PackedHead)
+var readSome = fmt.Sprintf(`select cid, case when get_byte(cid, 1) = %d and not packed then substr(data, 1, %d) else data end, packed from (`+heldBlocks+`) x`, cid.Raw, cas.PackedHead)
 
 // run reads what was added, and what that leads to.
 func (w *walk) run(ctx context.Context) error {
 	for len(w.todo) > 0 {
 		n := min(walkBlocks, len(w.todo))
-		cids := make([][]byte, n)
+		cids, left := make([][]byte, n), make(map[string]error, n)
 		for i, id := range w.todo[len(w.todo)-n:] {
 			cids[i] = id.cid()
+			left[string(cids[i])] = protocol.ErrNotFound
 		}
 		w.todo = w.todo[:len(w.todo)-n]
-		if err := w.s.each(ctx, func(row [][]byte) error { return w.block(row[0], row[1]) }, readSome, byteas(cids)); err != nil {
+		err := w.s.each(ctx, func(row [][]byte) error {
+			at := string(row[0])
+			if _, ok := left[at]; !ok {
+				return nil // it was found in another place
+			}
+			l, err := protocol.CastLink(row[0])
+			if err != nil {
+				return err // it was made here
+			}
+			size, links, err := look(l, row[1], yes(row[2]))
+			if err == nil {
+				delete(left, at)
+				w.found(size, links)
+			} else if !errors.Is(err, protocol.ErrNotFound) {
+				left[at] = err
+			}
+			return nil
+		}, readSome, byteas(cids))
+		if err != nil {
 			return err
+		}
+		for _, c := range cids {
+			if bad, ok := left[string(c)]; ok {
+				l, err := protocol.CastLink(c)
+				if err == nil {
+					err = w.fault(l, bad)
+				}
+				if err != nil {
+					return err
+				}
+			}
 		}
 	}
 	return nil
 }
 
-// block takes a row of readSome.
-func (w *walk) block(name, stored []byte) error {
-	l, err := protocol.CastLink(name)
-	if err != nil {
-		return err // it was made here
-	}
-	size, links, err := look(l, stored)
-	if err != nil {
-		return w.fault(l, err)
-	}
+// found takes a block that was read.
+func (w *walk) found(size int64, links []protocol.Link) {
 	if w.visit != nil {
 		w.visit(size)
 	}
@@ -99,19 +121,15 @@ func (w *walk) block(name, stored []byte) error {
 			w.add(id)
 		}
 	}
-	return nil
 }
 
-// look is what a walk wants of a block.
-func look(l protocol.Link, stored []byte) (size int64, links []protocol.Link, err error) {
-	if stored == nil {
-		return 0, nil, protocol.ErrNotFound
-	}
-	if l.CID().Type() == cid.Raw {
+// look is what a walk wants of a block, out of what may hold it.
+func look(l protocol.Link, stored []byte, packed bool) (size int64, links []protocol.Link, err error) {
+	if l.CID().Type() == cid.Raw && !packed {
 		size, err = cas.PackedLen(l, stored)
 		return size, nil, err
 	}
-	data, err := cas.UnpackBlock(l, stored)
+	data, err := unpacked(l, stored, packed)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -119,27 +137,49 @@ func look(l protocol.Link, stored []byte) (size int64, links []protocol.Link, er
 	return int64(len(data)), links, err
 }
 
-// addMove adds the events of a move of a journal, by a line of the reflog, up to last. A chain that is followed from its end gives up
-// one block at a time; the reflog names all of them at once.
-func (w *walk) addMove(seq, last protocol.Seq, events, new []byte) {
-	n := protocol.Seq(len(events) / 32)
+// movedEvents are what addMove wants of lines.
+const movedEvents = `select l.seq, l.moved, l.new, l.events, l.data, l.keys, l.head from wf.reflog l`
+
+// addMove adds the events of a move of a journal, by a row of movedEvents, up to last. A chain that is followed from its end gives up
+// one block at a time; the reflog has, or names, all of them at once.
+func (w *walk) addMove(row [][]byte, last protocol.Seq) error {
+	seq, moved, new := protocol.Seq(readInt(row[0])), protocol.Seq(readInt(row[1])), row[2]
+	if row[4] != nil {
+		in, err := eventsIn(row[4], row[5], int(moved))
+		if err != nil {
+			return fmt.Errorf("event %d of head %d in the reflog, of which wf verify tells more: %w", seq, readInt(row[6]), err)
+		}
+		for _, b := range in[:max(0, min(moved, last-(seq-moved)))] {
+			id, ok := idIn(b.Link.Bytes())
+			if _, seen := w.seen[id]; seen || !ok {
+				continue
+			}
+			w.seen[id] = struct{}{}
+			links, err := cas.LinksIn(b.Link, b.Data)
+			if err != nil {
+				return w.fault(b.Link, err)
+			}
+			w.found(int64(len(b.Data)), links)
+		}
+		return nil
+	}
+	n := protocol.Seq(len(row[3]) / 32)
 	for i := range min(n, last-(seq-n)+1) {
 		id := blockID{cid.DagCBOR}
-		copy(id[1:], events[32*i:])
+		copy(id[1:], row[3][32*i:])
 		w.add(id)
 	}
 	if id, ok := idIn(new); ok && seq <= last {
 		w.add(id)
 	}
+	return nil
 }
 
 // addEvents adds the events of a journal up to last, with those that it shares.
 func (w *walk) addEvents(ctx context.Context, head string, last protocol.Seq) error {
 	for range deepest {
-		err := w.s.each(ctx, func(row [][]byte) error {
-			w.addMove(protocol.Seq(readLong(row[0])), last, row[1], row[2])
-			return nil
-		}, `select seq, events, new from wf.reflog where name = $1 and seq - length(events)/32 <= $2`, text(head), long(int64(last)))
+		err := w.s.each(ctx, func(row [][]byte) error { return w.addMove(row, last) },
+			movedEvents+` where head = (select id from wf.heads where name = $1) and seq - moved < $2`, text(head), long(int64(last)))
 		if err != nil {
 			return err
 		}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"sync"
 
-	"wf/cas"
 	"wf/protocol"
 )
 
@@ -18,7 +17,7 @@ const (
 // Reader gives a function that reads blocks, and those of soon some at a time. Several goroutines may call it; what it gives must not be
 // changed.
 func (s *Store) Reader(ctx context.Context, soon ...protocol.Link) func(protocol.Link) ([]byte, error) {
-	if len(soon) == 0 { // each block is a row of its own: nothing lies beside it
+	if len(soon) == 0 { // what lies beside a block is little
 		return func(l protocol.Link) ([]byte, error) { return s.Block(ctx, l) }
 	}
 	x := &reading{s: s, ctx: ctx, soon: soon, at: make(map[protocol.Link]int, len(soon))}
@@ -38,7 +37,7 @@ type reading struct {
 	at   map[protocol.Link]int // where each is first
 
 	mu  sync.Mutex
-	got map[protocol.Link][]byte // stored forms, of the last statement
+	got map[protocol.Link][][]byte // what may hold each, of the last statement: see heldBlocks
 }
 
 func (x *reading) block(l protocol.Link) ([]byte, error) {
@@ -51,26 +50,24 @@ func (x *reading) block(l protocol.Link) ([]byte, error) {
 		}
 		stored, ok = x.got[l]
 	}
-	if !ok {
-		return x.s.Block(x.ctx, l)
+	if ok {
+		if data, err := unpacked(l, stored[1], yes(stored[2])); err == nil {
+			return data, nil
+		}
 	}
-	data, err := cas.UnpackBlock(l, stored)
-	if err != nil {
-		return nil, fmt.Errorf("block %s: %w", l, err)
-	}
-	return data, nil
+	return x.s.Block(x.ctx, l) // which says what is wrong
 }
 
 // ahead reads blocks as far as there is room for them.
 func (x *reading) ahead(links []protocol.Link) error {
 	got, err := x.s.storedTogether(x.ctx, links, aheadBytes)
-	x.got = make(map[protocol.Link][]byte, len(got))
+	x.got = make(map[protocol.Link][][]byte, len(got))
 	for _, r := range got {
 		l, err := protocol.CastLink(r[0])
 		if err != nil {
 			return fmt.Errorf("wf.blocks names %x: %w", r[0], protocol.ErrCorrupt)
 		}
-		x.got[l] = r[1]
+		x.got[l] = r
 	}
 	return err
 }

@@ -14,6 +14,8 @@ var (
 	schema1 string
 	//go:embed schema2.sql
 	schema2 string
+	//go:embed schema3.sql
+	schema3 string
 )
 
 // A step leads from a layout to the next one. It is never changed once it was released.
@@ -25,12 +27,13 @@ type step struct {
 }
 
 // steps are those to each layout: the first from an empty database to layout 1.
-var steps = []step{{schema1, 1}, {schema2, 2}}
+var steps = []step{{schema1, 1}, {schema2, 2}, {schema3, 3}}
 
 // writer is the number of the rules by which this program writes. A store that needs a later one is not written.
 //
 //	2  events of files that were laid out on another machine
-const writer = 2
+//	3  small blocks lie in lines of the reflog
+const writer = 3
 
 // Meta is what a store says of itself.
 type Meta struct {

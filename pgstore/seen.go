@@ -20,7 +20,9 @@ type seen struct {
 const seenLasts = 12 * time.Hour
 
 const readSeen = `select m.uuid::text = $1 and not exists(
-	select from wf.reflog where name = $2 and seq = $3 and new = $4 and old is not distinct from $5 and ts = $6) from wf.meta m`
+	select from wf.reflog l where head = (select id from wf.heads where name = $2) and seq = $3 and ts = $6
+	and case when data is null then new = $4 else data = $7 and new in ($4, '') end
+	and case when $5::bytea is null then name <> '' else name = '' and coalesce((select p.new from wf.reflog p where p.head = l.head and p.n = l.n - 1 order by p.seq desc, p.n desc limit 1), '') in ($5, '') end) from wf.meta m`
 
 // remember takes what is acknowledged of a group. A journal's move is found at once by its number, those of other heads among all of them.
 func (l *seen) remember(group []*request, stored []bool) {
@@ -44,7 +46,7 @@ func (l *seen) check(ctx context.Context, c *conn, uuid string) error {
 	if at.IsZero() || time.Since(at) > seenLasts {
 		return nil
 	}
-	got, err := c.query(ctx, readSeen, text(uuid), text(x.name), long(x.seq), bytea(x.new), bytea(x.old), long(x.ts))
+	got, err := c.query(ctx, readSeen, text(uuid), text(x.name), long(x.seq), bytea(x.new), bytea(x.old), long(x.ts), bytea(x.data))
 	if noStore(err) {
 		return nil // which another check says
 	}

@@ -14,7 +14,7 @@ import (
 func (s *Store) Size(ctx context.Context) (out cas.Size, err error) {
 	got, err := s.query(ctx, `select (select coalesce(sum(length(cid) + length(data)), 0) from wf.blocks)::bigint
 		+ (select coalesce(sum(octet_length(key) + length(value)), 0) from wf.derived)::bigint
-		+ (select coalesce(sum(octet_length(name) + octet_length(note) + length(new) + coalesce(length(old), 0) + length(events)), 0) from wf.reflog)::bigint
+		+ (select coalesce(sum(octet_length(name) + octet_length(note) + length(new) + length(events) + length(keys) + coalesce(length(data), 0)), 0) from wf.reflog)::bigint
 		+ (select coalesce(sum(octet_length(name) + coalesce(length(cid), 0)), 0) from wf.heads)::bigint`)
 	if err == nil {
 		out.Live = readLong(got[0][0])
@@ -50,7 +50,7 @@ func (s *Store) Uncollected(ctx context.Context) (n int, err error) {
 			}
 			cids[i] = l.Bytes()
 		}
-		got, err := s.query(ctx, `select count(*) from unnest($1::bytea[]) c(cid) join wf.blocks using (cid)`, byteas(cids))
+		got, err := s.query(ctx, `select count(distinct cid) from (`+heldBlocks+`) x`, byteas(cids))
 		if err != nil {
 			return 0, err
 		}

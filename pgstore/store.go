@@ -1,6 +1,7 @@
 package pgstore
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -57,6 +58,7 @@ type Store struct {
 	bell    bell
 	due     chan struct{} // holds a hint that runs are due
 	seen    seen
+	recent  recent
 }
 
 var (
@@ -257,18 +259,18 @@ func (s *Store) pick() (*conn, bool) {
 
 // Block gives a block, with its hash checked; see protocol.Blocks.
 func (s *Store) Block(ctx context.Context, l protocol.Link) ([]byte, error) {
-	got, err := s.query(ctx, `select data from wf.blocks where cid = $1`, bytea(l.Bytes()))
-	if err == nil && len(got) == 0 {
-		err = protocol.ErrNotFound
+	got, err := s.query(ctx, `select data, packed from wf.held($1)`, bytea(l.Bytes()))
+	none := protocol.ErrNotFound
+	for _, r := range got {
+		data, bad := unpacked(l, r[0], yes(r[1]))
+		if bad == nil {
+			return data, nil
+		}
+		if !errors.Is(bad, none) {
+			err = bad
+		}
 	}
-	var data []byte
-	if err == nil {
-		data, err = cas.UnpackBlock(l, got[0][0])
-	}
-	if err != nil {
-		return nil, fmt.Errorf("block %s: %w", l, err)
-	}
-	return data, nil
+	return nil, fmt.Errorf("block %s: %w", l, cmp.Or(err, error(none)))
 }
 
 // Head reads a head; one that does not exist is the zero Head and no error.

@@ -173,7 +173,7 @@ func TestDamage(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	do(`update wf.blocks set data = (select data from wf.blocks where ` + at(events[3].CID) + `) where ` + at(b.Link))
+	do(`update wf.blocks set data = (select data from wf.blocks where ` + at(events[10].CID) + `) where ` + at(b.Link))
 	if _, err := s.Block(ctx, b.Link); !errors.Is(err, protocol.ErrCorrupt) {
 		t.Errorf("a block with the bytes of another: %v", err)
 	}
@@ -186,7 +186,14 @@ func TestDamage(t *testing.T) {
 	if !errors.Is(err, protocol.ErrCorrupt) || len(got) != 20 {
 		t.Errorf("%d events before the one that is missing, %v", len(got), err)
 	}
-	do(`delete from wf.reflog where name = 'run/r1' and seq <= 3`)
+	do(`update wf.reflog set data = (select data from wf.reflog where head = (select id from wf.heads where name = 'run/r1') and seq = 3) where head = (select id from wf.heads where name = 'run/r1') and seq = 7`)
+	if got, err := castest.Events(ctx, s, "r1", 0); !errors.Is(err, protocol.ErrCorrupt) || len(got) != 3 {
+		t.Errorf("%d events before a line with the blocks of another, %v", len(got), err)
+	}
+	if _, err := s.Block(ctx, events[5].CID); !errors.Is(err, protocol.ErrCorrupt) {
+		t.Errorf("a block of that line: %v", err)
+	}
+	do(`delete from wf.reflog where head = (select id from wf.heads where name = 'run/r1') and seq <= 3`)
 	if got, err := castest.Events(ctx, s, "r1", 0); !errors.Is(err, protocol.ErrCorrupt) || len(got) > 0 {
 		t.Errorf("%d events without the first lines of the reflog, %v", len(got), err)
 	}

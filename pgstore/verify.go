@@ -1,7 +1,7 @@
 package pgstore
 
 import (
-	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,6 +31,9 @@ func Verify(ctx context.Context, s *Store, o cas.VerifyOptions) (cas.Report, err
 	if err == nil && e.v.All() {
 		err = e.blocks(ctx)
 	}
+	if err == nil && e.v.All() {
+		err = e.packed(ctx)
+	}
 	var r cas.Report
 	if err == nil {
 		r, err = e.v.Judge(ctx)
@@ -56,7 +59,7 @@ const (
 
 // A head is read together with its newest move: so that what is written meanwhile is none of it.
 const headsPage = `select h.name, h.cid, h.seq, h.ts, greatest(h.n, coalesce(l.n, 0))
-	from wf.heads h left join lateral (select r.n from wf.reflog r where r.name = h.name order by r.seq desc, r.n desc limit 1) l on true
+	from wf.heads h left join lateral (select r.n from wf.reflog r where r.head = h.id order by r.seq desc, r.n desc limit 1) l on true
 	where h.name > $1 and h.cid is not null and ($2::text[] is null or h.name = any($2)) order by h.name limit $3`
 
 func (e *evidence) heads(ctx context.Context, names []string) error {
@@ -89,26 +92,31 @@ func orAll(names []string) param {
 	return texts(names)
 }
 
-// The names in the reflog are found one by one, each by its first row. A head that was dropped has counted that, and has no row of it.
-const lostPage = `with recursive t(name) as (
-		(select name from wf.reflog where name > $1 order by name limit 1)
-		union all select (select r.name from wf.reflog r where r.name > t.name order by r.name limit 1) from t where t.name is not null)
-	select t.name, l.new, l.seq, h.name is null or h.cid is null and h.n = l.n
-	from (select name from t where name is not null and ($2::text[] is null or name = any($2)) limit $3) t left join wf.heads h on h.name = t.name,
-	lateral (select r.seq, r.n, r.new from wf.reflog r where r.name = t.name order by r.seq desc, r.n desc limit 1) l order by t.name`
+// The heads in the reflog are found one by one, each by its first row, where its name is. A head that was dropped has counted that, and has no row of it.
+const lostPage = `with recursive t(head) as (
+		(select head from wf.reflog where head > $1 order by head limit 1)
+		union all select (select r.head from wf.reflog r where r.head > t.head order by r.head limit 1) from t where t.head is not null)
+	select t.head, coalesce(h.name, (select r.name from wf.reflog r where r.head = t.head and r.name <> '' order by r.seq, r.n limit 1), '#' || t.head), l.new, l.seq,
+		h.name is null or h.cid is null and h.n = l.n, l.data
+	from (select head from t where head is not null limit $2) t left join wf.heads h on h.id = t.head,
+	lateral (select r.seq, r.n, r.new, r.data from wf.reflog r where r.head = t.head order by r.seq desc, r.n desc limit 1) l order by t.head`
 
 // lost tells of the heads that moves are noted of and that are not there.
 func (e *evidence) lost(ctx context.Context, names []string) error {
-	for after := ""; ; {
-		got, err := e.query(ctx, lostPage, text(after), orAll(names), long(pageRows))
+	for after := int32(-1); ; {
+		got, err := e.query(ctx, lostPage, integer(after), long(pageRows))
 		if err != nil {
 			return err
 		}
 		for _, r := range got {
-			after = string(r[0])
-			l, err := protocol.CastLink(r[1])
-			if err == nil && bytes.Equal(r[3], []byte{1}) {
-				e.v.Lost(after, cas.Seen{Head: l, Seq: protocol.Seq(readLong(r[2]))})
+			after = readInt(r[0])
+			name := string(r[1])
+			l, err := protocol.CastLink(r[2])
+			if in, bad := cas.UnpackBlocks(r[5]); bad == nil {
+				l, err = in[len(in)-1].Link, nil
+			}
+			if err == nil && yes(r[4]) && (names == nil || slices.Contains(names, name)) {
+				e.v.Lost(name, cas.Seen{Head: l, Seq: protocol.Seq(readInt(r[3]))})
 			}
 		}
 		if len(got) < pageRows {
@@ -166,6 +174,46 @@ func (e *evidence) blocks(ctx context.Context) error {
 	}
 }
 
+const packedPage = `select head, seq, n, keys, data from (select *, sum(octet_length(data)) over (order by head, seq, n) - octet_length(data) as before
+	from (select head, seq, n, keys, data from wf.reflog where (head, seq, n) > ($1, $2, $3) and data is not null order by head, seq, n limit $4) p) x
+	where before < ` + pageBytes + ` order by head, seq, n`
+
+// packed hashes the blocks that lie in lines.
+func (e *evidence) packed(ctx context.Context) error {
+	for last := (lineID{-1, -1, -1}); ; {
+		got, err := e.query(ctx, packedPage, integer(last.head), integer(last.seq), long(last.n), long(pageRows))
+		if err != nil || len(got) == 0 {
+			return err
+		}
+		all := map[string]cas.Block{}
+		for _, r := range got {
+			last = lineIDOf(r)
+			blocks, err := blocksIn(r[4], r[3])
+			if err != nil {
+				e.v.Fault("corrupt", "wf.reflog", protocol.Seq(last.seq), fmt.Sprintf("move %d of head %d", last.n, last.head), fmt.Sprintf("blocks with the keys %x", r[3]), err.Error())
+				continue
+			}
+			for _, b := range blocks {
+				all[string(b.Link.Bytes())] = b
+			}
+		}
+		cids := make([][]byte, 0, len(all))
+		for cid := range all {
+			cids = append(cids, []byte(cid))
+		}
+		also, err := e.query(ctx, `select cid from wf.blocks where cid = any($1)`, byteas(cids))
+		if err != nil {
+			return err
+		}
+		for _, r := range also { // it was counted
+			delete(all, string(r[0]))
+		}
+		for _, b := range all {
+			e.v.Block(b.Link, b.Data)
+		}
+	}
+}
+
 // Moves are those of a head up to where the verification met it.
 func (e *evidence) Moves(ctx context.Context, h cas.Head) (*cas.Moves, error) {
 	n, ok := e.moved[h.Name]
@@ -184,8 +232,9 @@ func (s *Store) Moves(ctx context.Context, h cas.Head) (*cas.Moves, error) {
 
 const (
 	basesOf   = `select base, shared from wf.heads where name = $1 and base is not null`
-	movesPage = `select seq, n, old, new, events, ts, note from (select *, sum(octet_length(events)) over (order by seq, n) - octet_length(events) as before
-	from (select seq, n, old, new, events, ts, note from wf.reflog where name = $1 and (seq, n) > ($2, $3) and n <= $4 order by seq, n limit $5) p) x
+	movesPage = `select seq, n, name <> '', new, events, ts, note, moved, data, keys
+	from (select *, sum(octet_length(events) + coalesce(octet_length(data), 0)) over (order by seq, n) - octet_length(events) - coalesce(octet_length(data), 0) as before
+		from (select * from wf.reflog where head = (select id from wf.heads where name = $1) and (seq, n) > ($2, $3) and n <= $4 order by seq, n limit $5) p) x
 	where before < ` + pageBytes + ` order by seq, n`
 )
 
@@ -209,27 +258,26 @@ func (s *Store) noted(ctx context.Context, name string, n int64, bad func(seq in
 			break
 		}
 		for _, r := range got {
-			seq, last = readLong(r[0]), readLong(r[1])
-			line, err := lineOf(r)
-			if err != nil || len(r[4])%32 != 0 {
-				bad(seq, fmt.Sprintf("from % x to % x, with %d bytes of digests", r[2], r[3], len(r[4])))
+			seq, last = int64(readInt(r[0])), readLong(r[1])
+			line, events, err := lineOf(r)
+			if err != nil {
+				bad(seq, err.Error())
 				continue
 			}
 			m.Lines = append(m.Lines, line)
-			if seq == 0 {
-				continue
-			}
-			m.Events[line.Seq] = line.New
-			for at, all := line.Seq-protocol.Seq(len(r[4])/32), r[4]; len(all) > 0; at, all = at+1, all[32:] {
-				if m.Events[at], err = protocol.CastLink(append([]byte(eventPrefix), all[:32]...)); err != nil {
-					return nil, err
-				}
+			for i, l := range events {
+				m.Events[line.Seq-protocol.Seq(len(events)-1-i)] = l
 			}
 		}
 	}
-	slices.SortFunc(m.Lines, func(a, b cas.ReflogLine) int { return int(a.N - b.N) })
+	slices.SortFunc(m.Lines, func(a, b cas.ReflogLine) int { return cmp.Compare(a.N, b.N) })
+	for i := range m.Lines {
+		if l := &m.Lines[i]; l.Cut && i > 0 && m.Lines[i-1].N == l.N-1 {
+			l.Old, l.Cut = m.Lines[i-1].New, false
+		}
+	}
 	for i := len(m.Lines) - 1; i > 0; i-- {
-		if !m.Lines[i].Old.Defined() && m.Lines[i].N > m.Lines[i-1].N+1 {
+		if l := m.Lines[i]; !l.Old.Defined() && !l.Cut && l.N > m.Lines[i-1].N+1 {
 			m.Lines = m.Lines[i:]
 			break
 		}
@@ -240,11 +288,32 @@ func (s *Store) noted(ctx context.Context, name string, n int64, bad func(seq in
 // eventPrefix is what the CIDs of all events begin with.
 const eventPrefix = "\x01\x71\x12\x20"
 
-// lineOf is the move in a row of movesPage.
-func lineOf(r [][]byte) (l cas.ReflogLine, err error) {
-	l = cas.ReflogLine{Seq: protocol.Seq(readLong(r[0])), N: readLong(r[1]), TS: readLong(r[5]), Note: string(r[6])}
-	if l.New, err = protocol.CastLink(r[3]); err == nil && r[2] != nil {
-		l.Old, err = protocol.CastLink(r[2])
+// lineOf is the move in a row of movesPage, with its events. Where it moved from is in the line before, unless it was from nothing: it is cut off of that.
+func lineOf(r [][]byte) (l cas.ReflogLine, events []protocol.Link, err error) {
+	l = cas.ReflogLine{Seq: protocol.Seq(readInt(r[0])), N: readLong(r[1]), Cut: !yes(r[2]), TS: readLong(r[5]), Note: string(r[6])}
+	digests, moved := r[4], int(readInt(r[7]))
+	if r[8] != nil && l.Seq > 0 {
+		in, err := eventsIn(r[8], r[9], moved)
+		for _, b := range in {
+			events, l.New = append(events, b.Link), b.Link
+		}
+		return l, events, err
 	}
-	return l, err
+	if l.New, err = protocol.CastLink(r[3]); err != nil {
+		return l, nil, fmt.Errorf("a move to % x: %w", r[3], err)
+	}
+	if l.Seq == 0 || moved > 1 && len(digests) == 0 { // it was emptied
+		return l, nil, nil
+	}
+	if moved < 1 || len(digests) != 32*(moved-1) {
+		return l, nil, fmt.Errorf("%d events, with %d bytes of digests: %w", moved, len(digests), protocol.ErrCorrupt)
+	}
+	for ; len(digests) > 0; digests = digests[32:] {
+		e, err := protocol.CastLink(append([]byte(eventPrefix), digests[:32]...))
+		if err != nil {
+			return l, nil, err
+		}
+		events = append(events, e)
+	}
+	return l, append(events, l.New), nil
 }

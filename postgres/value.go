@@ -35,6 +35,14 @@ func Long(n int64) Param { return Param{OIDInt8, binary.BigEndian.AppendUint64(n
 // Integer is one of the type integer.
 func Integer(n int32) Param { return Param{OIDInt4, binary.BigEndian.AppendUint32(nil, uint32(n))} }
 
+// ReadInt is the integer in a value of 4 bytes; 0 where it has another length.
+func ReadInt(b []byte) int32 {
+	if len(b) != 4 {
+		return 0
+	}
+	return int32(binary.BigEndian.Uint32(b))
+}
+
 // ReadLong reads a bigint; NULL is 0.
 func ReadLong(b []byte) int64 {
 	if len(b) != 8 {
