@@ -3,6 +3,7 @@ package engine_test
 import (
 	"bufio"
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"io"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -268,34 +270,50 @@ func TestAWorkerOfTogether(t *testing.T) {
 	fmt.Println("done")
 }
 
-// BenchmarkTableBytes tells what steps with 512 bytes of output take in the tables of a database, and in the file of a directory.
+// unlike is a performer that says 512 bytes, never the same.
+type unlike struct{ n *atomic.Int64 }
+
+func (p unlike) Perform(context.Context, protocol.Turn, roles.Emit) (protocol.Conclusion, error) {
+	said := fmt.Sprintf("%016x %s", sha256.Sum256(fmt.Append(nil, p.n.Add(1))), filler(447))
+	return protocol.Conclusion{Text: &said}, nil
+}
+
+// BenchmarkTableBytes tells what steps with 512 bytes of output take in the tables of a database, and in the file of a directory: where runs
+// have the same outputs, and where each is another.
 func BenchmarkTableBytes(b *testing.B) {
 	const runs, steps = 20, 200
-	for range b.N {
-		dsn := newStore(b, pgtest.Shared(b))
-		inADatabase, inADirectory := newBench(b).on(dsn, pgstore.Options{}), newBench(b)
-		for range runs {
-			for _, w := range []*bench{inADatabase, inADirectory} {
-				w.all([]protocol.RunID{begin(b, w, pingPong(steps, 512))})
+	for name, workflow := range map[string]string{"the same": pingPong(steps, 512), "others": acting(steps)} {
+		b.Run(name, func(b *testing.B) {
+			for range b.N {
+				dsn := newStore(b, pgtest.Shared(b))
+				inADatabase, inADirectory := newBench(b).on(dsn, pgstore.Options{}), newBench(b)
+				for _, w := range []*bench{inADatabase, inADirectory} {
+					w.e.Performers[protocol.ActRun] = unlike{new(atomic.Int64)}
+				}
+				for range runs {
+					for _, w := range []*bench{inADatabase, inADirectory} {
+						w.all([]protocol.RunID{begin(b, w, workflow)})
+					}
+				}
+				out, err := pgtest.Shared(b).Ask(b.Context(), dsn, `select sum(pg_total_relation_size(oid)) from pg_class where relnamespace = 'wf'::regnamespace and relkind = 'r'`)
+				if err != nil {
+					b.Fatal(err)
+				}
+				tables, err := strconv.ParseFloat(out[0], 64)
+				if err != nil {
+					b.Fatal(err)
+				}
+				if err := inDir(inADirectory.e).Close(); err != nil {
+					b.Fatal(err)
+				}
+				fi, err := os.Stat(filepath.Join(inADirectory.dir, ".wf", "store.db"))
+				if err != nil {
+					b.Fatal(err)
+				}
+				b.ReportMetric(tables/runs/steps, "table-B/step")
+				b.ReportMetric(float64(fi.Size())/runs/steps, "file-B/step")
+				b.ReportMetric(tables/float64(fi.Size()), "ratio")
 			}
-		}
-		out, err := pgtest.Shared(b).Ask(b.Context(), dsn, `select sum(pg_total_relation_size(oid)) from pg_class where relnamespace = 'wf'::regnamespace and relkind = 'r'`)
-		if err != nil {
-			b.Fatal(err)
-		}
-		tables, err := strconv.ParseFloat(out[0], 64)
-		if err != nil {
-			b.Fatal(err)
-		}
-		if err := inDir(inADirectory.e).Close(); err != nil {
-			b.Fatal(err)
-		}
-		fi, err := os.Stat(filepath.Join(inADirectory.dir, ".wf", "store.db"))
-		if err != nil {
-			b.Fatal(err)
-		}
-		b.ReportMetric(tables/runs/steps, "table-B/step")
-		b.ReportMetric(float64(fi.Size())/runs/steps, "file-B/step")
-		b.ReportMetric(tables/float64(fi.Size()), "ratio")
+		})
 	}
 }
