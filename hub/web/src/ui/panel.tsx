@@ -33,7 +33,7 @@ export function Edge({label, upright, value, low, high, step, usual, move, at}: 
   const to = (v: number) => move(Math.round(Math.min(high, Math.max(low, v))));
   return (
     <div
-      class={`edge${upright ? " upright" : ""}`} role="separator" tabIndex={0} aria-label={label} aria-orientation={upright ? "vertical" : "horizontal"}
+      class={`seam${upright ? " upright" : ""}`} role="separator" tabIndex={0} aria-label={label} aria-orientation={upright ? "vertical" : "horizontal"}
       aria-valuenow={Math.round(value)} aria-valuemin={low} aria-valuemax={high}
       onKeyDown={(e) => {
         const by = {ArrowLeft: -step, ArrowUp: -step, ArrowRight: step, ArrowDown: step}[e.key];

@@ -55,6 +55,7 @@ async function look(page, name, first = []) {
       const box = await page.locator(of).first().boundingBox();
       assert.ok(box && box.y >= 0 && box.y + Math.min(box.height, 30) <= viewport.height, `${name}, ${size}: ${of} is not on the first screen: ${JSON.stringify(box)}`);
     }
+    assert.equal(await page.locator(".wfg .arc, .wfg .node").evaluateAll((all) => all.filter((e) => e.getClientRects().length === 0).length), 0, `${name}, ${size}: a part of the graph is not drawn`);
     await fits(page, `${name}, ${size}`);
     await accessible(page, `${name}-${size}`);
   }
