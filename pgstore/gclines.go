@@ -128,7 +128,7 @@ func (c *collector) sweepOld(ctx context.Context, old []oldLine, cids [][]byte) 
 	return c.empty(ctx, dead)
 }
 
-// empty removes the blocks of lines, unless somebody asked for them since.
+// empty removes the blocks of lines, unless they were asked for since.
 func (c *collector) empty(ctx context.Context, dead []oldLine) error {
 	if len(dead) == 0 {
 		return nil

@@ -85,7 +85,7 @@ func TestChangesBetweenTwoFramesAreOneFrame(t *testing.T) {
 		b := &lists.Board{Of: both, Source: watching}
 		c := join(t, b, protocol.ListRuns, "of tomorrow")
 		expect(t, c, all(protocol.ListRuns))
-		b.Moved(protocol.ListTables, "T") // nobody asked
+		b.Moved(protocol.ListTables, "T") // it is not asked for
 		time.Sleep(lists.Every)
 		at := time.Now()
 		b.Moved(protocol.ListRuns, "A")
@@ -194,12 +194,12 @@ func TestTheSourceRunsWhileSomebodyAsks(t *testing.T) {
 		three.leave()
 		b.Close()
 		if running != 0 {
-			t.Error("the source runs for nobody")
+			t.Error("the source runs without a client")
 		}
 	})
 }
 
-// A list that nobody asked for meanwhile is not taken for watched.
+// A list that was not asked for meanwhile is not taken for watched.
 func TestAListIsWatchedAnew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &lists.Board{Of: both, Source: watching}

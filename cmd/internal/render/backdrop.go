@@ -20,7 +20,7 @@ type Backdrop struct {
 	steers  map[string]bool // calls by which agents steer their tasks: task events tell the same
 	// Price is what a model call costs in pico-dollars, nil where it has no price; it may be nil itself.
 	Price func(protocol.Usage) *int64
-	Guest bool // another process drives the run: whoever leaves does not stop it
+	Guest bool // another process drives the run: to leave does not stop it
 }
 
 func (b Backdrop) leaving() string {

@@ -50,7 +50,7 @@ export function fansOf(steps: Iterable<Step>, statusOf: (s: Step) => string, ear
   return fans;
 }
 
-/** What is shown of a fan-out that no one has opened or closed: few items, or what went wrong. */
+/** What is shown of a fan-out that was not opened or closed by hand: few items, or what went wrong. */
 export function openedAtFirst(f: Fan): string {
   if (f.steps.length <= few) return "all";
   const [worst] = f.counts[0] ?? [""];

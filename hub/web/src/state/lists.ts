@@ -6,7 +6,7 @@ import type {ListName} from "../net/replay.ts";
 const rest = 100; // ms between two readings at least
 const share = 3; // a reading that took long is followed by a pause of so many times that
 
-/** Calls read at once, and then again after each change of one of the lists; one at a time, and not while nobody sees the page. */
+/** Calls read at once, and then again after each change of one of the lists; one at a time, and not while the page is hidden. */
 export function keepFresh(lists: readonly ListName[], read: (changed: ReadonlySet<ListName>) => Promise<void>): () => void {
   let stopped = false;
   let busy = false;
