@@ -27,6 +27,40 @@ outputs: {verdict: good, rounds: "\${{ steps['stage-08'].output.n }}"}
 `;
 }
 
+/** So many rounds of two steps, some 4 events each, and a question at the end. */
+export function counting(name, rounds) {
+  return `
+wf: 1
+name: ${name}
+inputs: {rounds: {type: integer, default: ${rounds}}}
+limits: {steps: 100000}
+roles:
+  odd: {set: {n: "\${{ (steps.odd?.output.n ?? 0) + 1 }}"}}
+  even: {set: {n: "\${{ steps.odd.output.n }}"}}
+  gate: {ask: "Was that enough?", choices: [{label: It was, value: enough, primary: true}]}
+edges:
+  - {from: START, to: odd}
+  - {from: odd, to: even}
+  - {from: even, to: odd, when: output.n < inputs.rounds, limit: 50000}
+  - {from: even, to: gate}
+  - {from: gate, to: END}
+`;
+}
+
+// A person fills in a form.
+const publish = `  publish:
+    ask: |
+      **Publish the catalogue?**
+
+      It has \${{ inputs.n }} entries. All of them were checked.
+    form:
+      type: object
+      required: [edition, audience]
+      properties:
+        edition: {type: string, title: Edition, description: as printed on the cover, minLength: 3}
+        audience: {type: string, enum: [readers, librarians, all]}
+        copies: {type: integer, minimum: 1, default: 500}`;
+
 /** By file. */
 export const flows = {
   "team20.yaml": team(20),
@@ -45,18 +79,7 @@ roles:
     prompt: You check entries of a catalogue. An entry without a price is wrong.
     retry: {attempts: 1}
     output: {type: object, required: [verdict], properties: {verdict: {enum: [good]}, note: {type: string}}}
-  publish:
-    ask: |
-      **Publish the catalogue?**
-
-      It has \${{ inputs.n }} entries. All of them were checked.
-    form:
-      type: object
-      required: [edition, audience]
-      properties:
-        edition: {type: string, title: Edition, description: as printed on the cover, minLength: 3}
-        audience: {type: string, enum: [readers, librarians, all]}
-        copies: {type: integer, minimum: 1, default: 500}
+${publish}
 edges:
   - {from: START, to: list}
   - {from: list, to: check, for_each: output.items, max_parallel: 8, prompt: "Check \${{ item.name }}.\${{ item.bad ? ' It has no price.' : '' }}"}
@@ -70,18 +93,7 @@ wf: 1
 name: edition
 inputs: {n: {type: integer, default: 12}}
 roles:
-  publish:
-    ask: |
-      **Publish the catalogue?**
-
-      It has \${{ inputs.n }} entries. All of them were checked.
-    form:
-      type: object
-      required: [edition, audience]
-      properties:
-        edition: {type: string, title: Edition, description: as printed on the cover, minLength: 3}
-        audience: {type: string, enum: [readers, librarians, all]}
-        copies: {type: integer, minimum: 1, default: 500}
+${publish}
 outputs: {edition: "\${{ steps.publish.output.edition }}", audience: "\${{ steps.publish.output.audience }}"}
 `,
   // Commands that fail, and are treated as data.
@@ -102,23 +114,7 @@ edges:
   - {from: tell, to: END}
 outputs: {dead: "\${{ steps.tell.output.dead }}"}
 `,
-  // Some 4 events a round.
-  "big.yaml": `
-wf: 1
-name: big
-inputs: {rounds: {type: integer, default: 25000}}
-limits: {steps: 100000}
-roles:
-  odd: {set: {n: "\${{ (steps.odd?.output.n ?? 0) + 1 }}"}}
-  even: {set: {n: "\${{ steps.odd.output.n }}"}}
-  gate: {ask: "Was that enough?", choices: [{label: It was, value: enough, primary: true}]}
-edges:
-  - {from: START, to: odd}
-  - {from: odd, to: even}
-  - {from: even, to: odd, when: output.n < inputs.rounds, limit: 50000}
-  - {from: even, to: gate}
-  - {from: gate, to: END}
-`,
+  "big.yaml": counting("big", 25_000),
   "city.yaml": `
 wf: 1
 name: city

@@ -8,6 +8,7 @@ import {join} from "node:path";
 import {fileURLToPath} from "node:url";
 import {promisify} from "node:util";
 import {chromium} from "playwright-core";
+import {counting} from "./flows.mjs";
 
 const run = promisify(execFile);
 const axe = await readFile(fileURLToPath(import.meta.resolve("axe-core/axe.min.js")), "utf8");
@@ -411,23 +412,7 @@ judge#1:
   - {text: "All is well."}
   - {text: "---\\nverdict: good\\n---\\nAll is well.\\n"}
 `,
-  // Some 4 events a round.
-  "long.yaml": `
-wf: 1
-name: long
-inputs: {rounds: {type: integer, default: 750}}
-limits: {steps: 5000}
-roles:
-  odd: {set: {n: "\${{ (steps.odd?.output.n ?? 0) + 1 }}"}}
-  even: {set: {n: "\${{ steps.odd.output.n }}"}}
-  gate: {ask: "Was that enough?", choices: [{label: It was, value: enough, primary: true}]}
-edges:
-  - {from: START, to: odd}
-  - {from: odd, to: even}
-  - {from: even, to: odd, when: output.n < inputs.rounds, limit: 2000}
-  - {from: even, to: gate}
-  - {from: gate, to: END}
-`,
+  "long.yaml": counting("long", 750),
   "form.yaml": `
 wf: 1
 name: form
