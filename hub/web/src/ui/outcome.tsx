@@ -1,7 +1,7 @@
 // What a person asks first of a run: what came of it, what it does now, and what it was given.
 
 import type {ComponentChildren} from "preact";
-import {fanOf, itemsOf} from "../model/fans.ts";
+import {fanOf, itemsOf, type Fan} from "../model/fans.ts";
 import {took, type Step} from "../model/fold.ts";
 import {day, headline, plain, span} from "../model/text.ts";
 import type {Run} from "../state/run.ts";
@@ -43,10 +43,12 @@ function Came({run, choose}: {run: Run; choose: (step: string) => void}): Compon
   const now = view?.seq === head.seq ? view : null;
   if (head.final && head.status === "done") {
     const outputs = (now?.outputs ?? {}) as Record<string, unknown>;
-    if (Object.keys(outputs).length) return <div class="came"><h2>Outputs</h2><Values of={outputs} /></div>;
+    // What went wrong and was treated as data is a part of what came of it.
+    const red = <Folded of={[...run.fans.values()].filter((f) => f.counts.some(([status]) => status === "failed" || status === "nonzero"))} />;
+    if (Object.keys(outputs).length) return <div class="came"><h2>Outputs</h2><Values of={outputs} />{red}</div>;
     const last = steps.at(-1);
     const line = last ? headline(said(run, last), 300) : "";
-    return <div class="came"><h2>It ended with</h2>{last ? <Named run={run} step={last} choose={choose} line={line || "nothing said"} /> : <p class="dim">no step at all</p>}</div>;
+    return <div class="came"><h2>It ended with</h2>{red}{last ? <Named run={run} step={last} choose={choose} line={line || "nothing said"} /> : <p class="dim">no step at all</p>}</div>;
   }
   if (head.status === "failed" || head.status === "suspended" || head.status === "cancelled" || run.idle.value) {
     const bad = steps.filter((s) => ["failed", "nonzero", "interrupted", "parked"].includes(run.statusOf(s)));
@@ -54,7 +56,7 @@ function Came({run, choose}: {run: Run; choose: (step: string) => void}): Compon
     const fans = [...new Set(bad.map(fanOf))].flatMap((id) => run.fans.get(id) ?? []);
     return (
       <div class="came">
-        {fans.map((f) => <p class="folded"><b>{f.id}</b> {itemsOf(f)}: {f.counts.map(([status, n], i) => <>{i ? ", " : ""}<span class={`s-${status}`}>{n} {statusWord(status)}</span></>)}</p>)}
+        <Folded of={fans} />
         {bad.slice(0, bad.length > most + 2 ? most : most + 2).map((s) => <Named key={s.id} run={run} step={s} choose={choose} line={headline(said(run, s), 200)} />)}
         {bad.length > most + 2 ? <p class="dim">and {bad.length - most} more, in the list of steps</p> : null}
       </div>
@@ -68,6 +70,15 @@ function Came({run, choose}: {run: Run; choose: (step: string) => void}): Compon
       {busy.slice(0, most).map((s) => <Named key={s.id} run={run} step={s} choose={choose} line={headline(run.drafts.of(s.id).at(-1)?.text.trim().split("\n").at(-1) || s.held || said(run, s), 160)} />)}
       {busy.length > most ? <p class="dim">and {busy.length - most} more</p> : null}
     </div>
+  );
+}
+
+function Folded({of}: {of: readonly Fan[]}) {
+  return (
+    <>
+      {of.slice(0, most).map((f) => <p class="folded"><b>{f.id}</b> {itemsOf(f)}: {f.counts.map(([status, n], i) => <>{i ? ", " : ""}<span class={`s-${status}`}>{n} {statusWord(status)}</span></>)}</p>)}
+      {of.length > most ? <p class="dim">and {of.length - most} more fan-outs</p> : null}
+    </>
   );
 }
 

@@ -151,6 +151,7 @@ describe("situations", () => {
     await fan.getByText("50 items").waitFor();
     assert.deepEqual(await fan.locator(".chip").allInnerTexts(), ["1 exit not 0", "49 ok"]);
     await page.locator('[data-step="look#1[7]"]').getByText("exit 4").waitFor();
+    await page.locator(".outcome .folded").getByText("50 items: 1 exit not 0, 49 ok").waitFor();
     await page.locator(".bar-span.nonzero").waitFor({state: "attached"});
     await look(page, "red-item", run);
     check();
