@@ -51,6 +51,7 @@ func TestRunsAreMovedByKeys(t *testing.T) {
 	s.Shows("Fork run FFFF at forked#1?")
 	s.Press("y")
 	next("fork FFFF at forked#1, hold false")
+	s.Shows("run FFFF is a fork of FFFF at forked#1") // until that is said, it is still to be chosen
 
 	s.Press("1gD")
 	s.Shows("y deletes AAAA")
