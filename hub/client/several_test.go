@@ -7,7 +7,9 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"wf/api"
@@ -15,7 +17,8 @@ import (
 )
 
 // server answers a start with its name, once it was asked by its token. It breaks off the first starts.
-func server(t *testing.T, name string, breaks int) (*client.API, *httptest.Server, *[]string) {
+func server(t *testing.T, name string, breaks int) (*client.API, *httptest.Server, func() []string) {
+	var mu sync.Mutex
 	var bodies []string
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != "Bearer token-"+name {
@@ -26,6 +29,8 @@ func server(t *testing.T, name string, breaks int) (*client.API, *httptest.Serve
 		if err != nil {
 			t.Error(err)
 		}
+		mu.Lock()
+		defer mu.Unlock()
 		if bodies = append(bodies, string(b)); len(bodies) <= breaks {
 			panic(http.ErrAbortHandler)
 		}
@@ -37,7 +42,11 @@ func server(t *testing.T, name string, breaks int) (*client.API, *httptest.Serve
 	if err != nil {
 		t.Fatal(err)
 	}
-	return a, s, &bodies
+	return a, s, func() []string {
+		mu.Lock()
+		defer mu.Unlock()
+		return slices.Clone(bodies)
+	}
 }
 
 // Of two servers the second one is spoken to when the first one is gone, each with its own token and with the whole body.
@@ -57,8 +66,8 @@ func TestSeveralServers(t *testing.T) {
 	first.Close()
 	start("R-b")
 	start("R-b")
-	if len(*gotA) != 1 || len(*gotB) != 2 || !strings.Contains((*gotB)[0], `"request_id":"r"`) {
-		t.Errorf("the first one was asked %q, the second one %q", *gotA, *gotB)
+	if len(gotA()) != 1 || len(gotB()) != 2 || !strings.Contains(gotB()[0], `"request_id":"r"`) {
+		t.Errorf("the first one was asked %q, the second one %q", gotA(), gotB())
 	}
 	second.Close()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -82,10 +91,10 @@ func TestARequestThatWasSentIsNotSentAgain(t *testing.T) {
 	if _, err := both.CancelJob(t.Context(), "j"); !errors.Is(err, client.ErrUnreachable) {
 		t.Errorf("have error %v", err)
 	}
-	if len(*gotA) != 1 || len(*gotB) != 0 {
-		t.Errorf("%d and %d requests", len(*gotA), len(*gotB))
+	if len(gotA()) != 1 || len(gotB()) != 0 {
+		t.Errorf("%d and %d requests", len(gotA()), len(gotB()))
 	}
-	if _, err := both.CancelJob(t.Context(), "j"); err != nil || len(*gotB) != 1 {
-		t.Errorf("the next one: %v, %d requests", err, len(*gotB))
+	if _, err := both.CancelJob(t.Context(), "j"); err != nil || len(gotB()) != 1 {
+		t.Errorf("the next one: %v, %d requests", err, len(gotB()))
 	}
 }
