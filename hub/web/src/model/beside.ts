@@ -18,7 +18,7 @@ export function pairs(left: readonly StepView[], right: readonly StepView[]): Pa
   let before = "";
   for (const s of right) {
     if (ours.has(s.id)) before = s.id;
-    else behind.set(before, [...(behind.get(before) ?? []), s]);
+    else if (behind.get(before)?.push(s) === undefined) behind.set(before, [s]);
   }
   const out: Pair[] = [];
   const alone = (id: string) => {
@@ -46,5 +46,5 @@ export function values(left: Record<string, unknown>, right: Record<string, unkn
   return [...new Set([...Object.keys(left), ...Object.keys(right)])].map((name) => ({name, left: left[name], right: right[name], same: JSON.stringify(left[name]) === JSON.stringify(right[name])}));
 }
 
-/** What is told of a run in figures. */
+/** The tokens that the model calls of a run used, prompts and answers together. */
 export const tokensOf = (r: Run): number => (r.usage.input ?? 0) + (r.usage.output ?? 0);

@@ -35,7 +35,7 @@ export function markdown(text: string): Block[] | null {
   const lines = text.replace(/\r\n?/g, "\n").split("\n");
   const to = lines[0]?.trimEnd() === "---" ? lines.findIndex((l, i) => i > 0 && l.trimEnd() === "---") : -1;
   if (to < 2) return blocks(lines, 0);
-  // A value goes on where its line is indented; what is no field is shown as it stands.
+  // A value continues on lines that are indented; a block that is not made of fields is shown unchanged.
   const of: [string, string][] = [];
   for (const l of lines.slice(1, to)) {
     const m = /^([\w.-]{1,80}):(?: (.*))?$/.exec(l);

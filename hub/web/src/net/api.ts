@@ -100,7 +100,7 @@ function search(q: object): string {
 
 export const api = {
   info: () => get<Info>("/v1/info"),
-  /** Whether the server reaches its store. One that is not reached itself is another matter, of which the connection tells. */
+  /** Whether the server reaches its store; true too where the server itself is not reached, which the state of the connection shows. */
   ready: () => get<unknown>("/readyz").then(() => true, (e: unknown) => !(e instanceof ApiError) || e.status !== 503),
   login: async (code: string) => keep((await post<Login>(loginPath, {code})).token),
   workflows: () => get<Workflows>("/v1/workflows"),

@@ -2,8 +2,8 @@
 //
 // A subscription is a journal and its cursor. Whatever happens to the socket, the journal says
 // where to go on: seq and CID of the newest event held. So nothing is lost and nothing comes
-// twice, and there is no other state to repair. What changes in lists is told too; a list has no cursor: after a
-// disconnect anything of it may be another.
+// twice, and there is no other state to repair. Changes of lists arrive the same way; a list has no cursor: after a
+// disconnect all of it is read again.
 
 import {Journal} from "../model/journal.ts";
 import {entryOf, type Delta, type Entry} from "../model/wire.ts";
@@ -30,7 +30,7 @@ export interface Watcher {
 /** A list of the HTTP interface. */
 export type ListName = "runs" | "workflows" | "tables" | "notifications" | "deletions" | "agents" | "queue";
 
-/** What has changed of a list since it was told before. */
+/** What has changed in a list since the last message about it. */
 export interface ListChange {
   list: ListName;
   /** The runs that moved, came or went; null: anything may be another. */
@@ -41,7 +41,7 @@ interface Listing {
   id: string;
   lists: readonly ListName[];
   changed: (c: ListChange) => void;
-  told: Set<ListName>; // on this connection: the server tells what changes
+  told: Set<ListName>; // lists whose changes the server pushes on this connection
   refused: number; // in a row
   retry: () => void;
   poll: () => void;
@@ -68,7 +68,7 @@ const longestWait = 15_000;
 const firstWait = 250;
 const pingEvery = 20_000;
 const silentFor = 50_000;
-const pollEvery = 60_000; // of lists that the server does not tell of
+const pollEvery = 60_000; // for lists whose changes the server does not push
 // Errors after which the same request may work a little later.
 const passing = new Set(["agent_unavailable", "agent_moved", "too_slow", "rate_limited", "shutting_down", "internal"]);
 
@@ -128,8 +128,8 @@ export class Replay {
   }
 
   /**
-   * Tells what changes of lists, until the returned function is called. The first that is said of a list on each connection is that anything
-   * of it may be another: what is read from then on is not missed. Of lists that the server does not tell of the same is said now and then.
+   * Calls changed for each change of the lists, until the returned function is called. After each connection every list counts as
+   * changed once, so that nothing is missed between a reading and the first change. A list whose changes the server does not push counts as changed once a minute.
    */
   list(lists: readonly ListName[], changed: (c: ListChange) => void): () => void {
     const l: Listing = {id: String(++this.count), lists, changed, told: new Set(), refused: 0, retry: () => {}, poll: () => {}};

@@ -29,7 +29,7 @@ export const replay = new Replay({
 replay.onLink = (l) => {
   const before = link.value;
   link.value = l;
-  if (l !== "open") away.value = false; // then the connection tells
+  if (l !== "open") away.value = false; // the state of the connection is shown instead
   // A refused handshake tells the browser nothing; the HTTP interface does.
   if (l === "lost" && before === "connecting") void meet();
 };

@@ -1,4 +1,4 @@
-// Lists that follow what the server tells of them.
+// Lists that are read again when the server says that they changed.
 
 import {replay} from "./app.ts";
 import type {ListName} from "../net/replay.ts";

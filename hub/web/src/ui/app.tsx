@@ -143,7 +143,7 @@ const keys: [string, [string, string][]][] = [
   ["Everywhere", [["?", "these keys"], ["g", "all runs"], ["t", "theme: system, light, dark"], ["Esc", "close"]]],
   ["Runs", [["/", "search"], ["n", "start a run"], ["j k", "next, previous run"], ["Enter", "open it"]]],
   ["A run", [["j k", "next, previous step"], ["1 … 8", "tabs"], ["← →", "one event back, on (in the scrubber also PageUp, PageDown, Home, End)"],
-    ["Space", "replay, pause"], ["l", "back to live"], ["a", "to the question that waits"]]],
+    ["Space", "replay, pause"], ["l", "back to live"], ["a", "to the question that waits"], ["+ - 0", "graph: larger, smaller, all of it"]]],
 ];
 
 function Help() {

@@ -1,6 +1,8 @@
 // A picture in a box: it is made smaller and larger, dragged, shown on the whole screen, and has a map of itself where
 // the box shows a part.
 
+import {fault} from "../state/app.ts";
+
 /** Where a picture was left: how large it is drawn, and which of its points is in the middle of the box. */
 interface Place {
   zoom: number;
@@ -19,9 +21,10 @@ export class Canvas {
   private readonly width: number;
   private readonly height: number;
   private readonly stopping: (() => void)[] = [];
-  private view: SVGElement | null = null;
+  private view: Element | null = null; // of the map: what the box shows
+  private readonly nodes: [node: Element, onMap: Element][] = [];
 
-  constructor(private readonly box: HTMLElement, private readonly map: HTMLElement, private readonly svg: SVGSVGElement, place: Place | null, private readonly tell: (zoom: string) => void) {
+  constructor(private readonly box: HTMLElement, private readonly map: HTMLElement, private readonly svg: SVGSVGElement, place: Place | null, private readonly zoomed: (zoom: string) => void) {
     this.width = Number(svg.getAttribute("width")) || 300;
     this.height = Number(svg.getAttribute("height")) || 200;
     if (!svg.hasAttribute("viewBox")) svg.setAttribute("viewBox", `0 0 ${this.width} ${this.height}`);
@@ -77,7 +80,7 @@ export class Canvas {
   whole(): void {
     const panel = this.box.closest("section")!;
     if (document.fullscreenElement === panel) void document.exitFullscreen();
-    else void panel.requestFullscreen().then(() => this.box.focus(), () => undefined); // a browser may refuse
+    else panel.requestFullscreen().then(() => this.box.focus(), fault); // a browser may refuse
   }
 
   /** Moves the picture so that a node is in sight. */
@@ -91,31 +94,35 @@ export class Canvas {
     this.look();
   }
 
-  /** Draws the map anew, after the picture was painted. */
+  /** Colours the map as the picture was painted. */
   repaint(): void {
+    if (this.nodes.length === 0) this.chart();
+    for (const [node, r] of this.nodes) r.setAttribute("class", node.getAttribute("class") ?? "");
+    this.look();
+  }
+
+  // Draws the map: where the nodes are does not change. It can be drawn once the picture is shown.
+  private chart(): void {
     const ns = this.svg.namespaceURI!;
+    const own = this.svg.getCTM();
+    if (!own) return;
     const all = document.createElementNS(ns, "svg");
     all.setAttribute("viewBox", `0 0 ${this.width} ${this.height}`);
     const small = mapSize / Math.max(this.width, this.height);
     this.map.style.width = `${this.width * small}px`;
     this.map.style.height = `${this.height * small}px`;
-    for (const node of this.svg.querySelectorAll<SVGGraphicsElement>(".node .box")) {
-      const at = node.getBBox();
+    for (const box of this.svg.querySelectorAll<SVGGraphicsElement>(".node .box")) {
+      const at = box.getBBox();
+      const m = own.inverse().multiply(box.getCTM() ?? own);
       const r = document.createElementNS(ns, "rect");
-      for (const [k, v] of Object.entries({x: at.x, y: at.y, width: at.width, height: at.height, class: node.parentElement!.getAttribute("class") ?? ""})) r.setAttribute(k, String(v));
-      const matrix = node.getCTM();
-      const own = this.svg.getCTM();
-      if (matrix && own) {
-        const m = own.inverse().multiply(matrix);
-        r.setAttribute("transform", `matrix(${m.a} ${m.b} ${m.c} ${m.d} ${m.e} ${m.f})`);
-      }
+      for (const [k, v] of Object.entries({x: at.x, y: at.y, width: at.width, height: at.height, transform: `matrix(${m.a} ${m.b} ${m.c} ${m.d} ${m.e} ${m.f})`})) r.setAttribute(k, String(v));
       all.append(r);
+      this.nodes.push([box.parentElement!, r]);
     }
-    this.view = document.createElementNS(ns, "rect") as SVGElement;
+    this.view = document.createElementNS(ns, "rect");
     this.view.setAttribute("class", "view");
     all.append(this.view);
     this.map.replaceChildren(all);
-    this.look();
   }
 
   // As large as fits, though not so small that it cannot be read, unless that is asked for.
@@ -131,7 +138,7 @@ export class Canvas {
     this.svg.style.height = `${this.height * zoom}px`;
     if (this.place) this.center(this.place.x, this.place.y);
     if (all) this.place = this.middle();
-    this.tell(`${Math.round(100 * zoom)} %`);
+    this.zoomed(`${Math.round(100 * zoom)} %`);
     this.look();
   }
 

@@ -151,7 +151,7 @@ function NameView({query, onClose}: {query: Record<string, string>; onClose: () 
   );
 }
 
-// What can be done to several runs at once: each that was refused is told of, and the others are done.
+// What can be done to several runs at once. Each refusal is shown; the other runs are changed all the same.
 function Picked({of, done}: {of: RunRow[]; done: () => void}) {
   const [deed, setDeed] = useState<"" | "cancel" | "resume">("");
   const over = (r: RunRow) => r.status === "done" || r.status === "failed" || r.status === "cancelled";

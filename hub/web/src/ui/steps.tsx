@@ -13,7 +13,7 @@ import {Button, Status, statusWord, StepName} from "./widgets.tsx";
 const crowd = 200;
 const rowHeight = 48;
 const spare = 12;
-const mostPages = 4;
+const mostPages = 11; // of a thousand steps: 10,000 items, and what stands between them
 
 export function Steps({run, chosen, choose}: {run: Run; chosen: string; choose: (id: string) => void}) {
   const state = run.state;
@@ -66,7 +66,7 @@ export function Steps({run, chosen, choose}: {run: Run; chosen: string; choose: 
   );
 }
 
-// The head of a fan-out tells how its items stand, and shows all of them, none, or those of one status.
+// The head of a fan-out counts its items by status, and shows all of them, none, or those of one status.
 function Head({run, fan}: {run: Run; fan: Fan}) {
   const show = run.opened.value.get(fan.id) ?? openedAtFirst(fan);
   const open = (what: string) => (run.opened.value = new Map(run.opened.value).set(fan.id, what));

@@ -1,35 +1,52 @@
 // What can be started here: by a person, a clock or an event; how it went lately, and what is wrong with it.
 
-import {useEffect, useState} from "preact/hooks";
+import {useEffect, useRef, useState} from "preact/hooks";
 import {day, headline, plain} from "../model/text.ts";
 import type {RunRow, Workflow} from "../model/service.ts";
 import {api} from "../net/api.ts";
-import {hrefOf, may, now} from "../state/app.ts";
+import {hrefOf, may} from "../state/app.ts";
+import {keepFresh} from "../state/lists.ts";
 import {readWorkflows, workflows} from "../state/runs.ts";
 import {useLoad} from "./load.ts";
 import {Start} from "./start.tsx";
 import {Ago, Button, Empty, Status} from "./widgets.tsx";
 
-const lately = 20; // runs that are looked at
-const fresh = 15_000;
+const lately = 20; // runs of each workflow that are looked at
+const newest = 500; // runs that are read for all of them at once
+
+// The newest runs of each workflow: those among the newest of all, and behind them those that were read for it alone, once, where there were not enough. A run
+// that moves is among the newest again.
+async function newestRuns(names: readonly string[], kept: Map<string, RunRow[]>, signal: AbortSignal): Promise<Map<string, RunRow[]>> {
+  const page = await api.runs({limit: newest}, signal);
+  const out = new Map<string, RunRow[]>();
+  for (const name of names) {
+    const own = (page.items ?? []).filter((r) => r.workflow === name).slice(0, lately);
+    if (own.length < lately && page.next && !kept.has(name)) kept.set(name, (await api.runs({workflow: name, limit: lately}, signal)).items ?? []);
+    out.set(name, [...own, ...(kept.get(name) ?? []).filter((k) => !own.some((r) => r.id === k.id))].slice(0, lately));
+  }
+  return out;
+}
 
 export function Workflows() {
   const [starting, setStarting] = useState("");
-  const beat = Math.floor(now.value / fresh);
   useEffect(() => {
     document.title = "Workflows · wf";
+    return keepFresh(["workflows"], readWorkflows);
   }, []);
-  useEffect(() => void readWorkflows(), [beat]);
+  const names = (workflows.value ?? []).map((w) => w.name);
+  const kept = useRef(new Map<string, RunRow[]>());
+  const got = useLoad((signal) => newestRuns(names, kept.current, signal), [names.join("\n")], "runs");
   const all = workflows.value;
   const broken = (all ?? []).filter((w) => w.problem && !w.waits_for_trust).length;
   return (
     <>
       <div class="bar"><h1>Workflows</h1>{broken ? <span class="worse">{broken} cannot be started</span> : null}</div>
+      {got.error ? <p class="panel notice bad" role="alert">{plain(got.error)}</p> : null}
       <div class="panel">
         {all === null ? <p class="empty">Reading…</p> : all.length === 0 ? <Empty title="No workflows">The server looks in the directory it was started in; <code>wf init</code> writes a first one.</Empty> : (
           <table class="list flows">
             <thead><tr><th scope="col">Workflow</th><th scope="col">Begun by</th><th scope="col">Next</th><th scope="col">Lately</th>{may("run") ? <th scope="col"><span class="sr">Actions</span></th> : null}</tr></thead>
-            <tbody>{all.map((w) => <Row key={w.file + w.name} w={w} beat={beat} start={() => setStarting(w.name)} />)}</tbody>
+            <tbody>{all.map((w) => <Row key={w.file + w.name} w={w} runs={got.value?.get(w.name) ?? null} start={() => setStarting(w.name)} />)}</tbody>
           </table>
         )}
       </div>
@@ -38,9 +55,7 @@ export function Workflows() {
   );
 }
 
-function Row({w, beat, start}: {w: Workflow; beat: number; start: () => void}) {
-  const got = useLoad((signal) => api.runs({workflow: w.name, limit: lately}, signal), [w.name, beat]);
-  const runs = got.value?.items ?? [];
+function Row({w, runs, start}: {w: Workflow; runs: readonly RunRow[] | null; start: () => void}) {
   return (
     <tr data-workflow={w.name}>
       <td class="name">
@@ -55,7 +70,7 @@ function Row({w, beat, start}: {w: Workflow; beat: number; start: () => void}) {
         w.schedule || w.webhook ? null : <span class="dim">a person</span>,
       ]}</td>
       <td data-label="Next" class="nowrap">{w.next ? <time dateTime={w.next} title={w.next}>{day(Date.parse(w.next))}</time> : "–"}</td>
-      <td data-label="Lately">{got.error ? <span class="worse">{headline(got.error, 80)}</span> : <Lately runs={runs} />}</td>
+      <td data-label="Lately">{runs === null ? "…" : <Lately runs={runs} />}</td>
       {may("run") ? <td><Button class="btn" disabled={!!w.problem} onClick={start}>Start…</Button></td> : null}
     </tr>
   );

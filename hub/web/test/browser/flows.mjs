@@ -96,6 +96,23 @@ roles:
 ${publish}
 outputs: {edition: "\${{ steps.publish.output.edition }}", audience: "\${{ steps.publish.output.audience }}"}
 `,
+  // So many items that do nothing, and as many steps behind them as are read at once.
+  "many.yaml": `
+wf: 1
+name: many
+limits: {steps: 20000}
+inputs: {n: {type: integer, default: 10000}}
+roles:
+  list: {set: {items: "\${{ 0..(inputs.n - 1) }}"}}
+  each: {set: {n: "\${{ item }}"}}
+  after: {set: {n: "\${{ (steps.after?.output.n ?? 0) + 1 }}"}}
+edges:
+  - {from: START, to: list}
+  - {from: list, to: each, for_each: output.items}
+  - {from: each, to: after}
+  - {from: after, to: after, when: output.n < 1200, limit: 1300}
+  - {from: after, to: END}
+`,
   // Commands that fail, and are treated as data.
   "links.yaml": `
 wf: 1

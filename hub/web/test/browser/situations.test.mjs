@@ -157,6 +157,25 @@ describe("situations", () => {
     check();
   });
 
+  test("10,000 items are counted, also those that were not read at first", async (t) => {
+    const {page, check, ask} = await visit(t);
+    await place.wf("run", "many.yaml", "-q");
+    const {id} = (await ask("/v1/runs?workflow=many")).items[0];
+    await open(page, `#/run/${id}`);
+    await page.getByRole("button", {name: "Show earlier"}).click();
+    const fan = page.locator('[data-fan="each#1"]');
+    await page.locator(".steps header").getByText("11201", {exact: true}).waitFor({timeout: 60_000});
+    await page.locator(".steps ol").evaluate((ol) => (ol.scrollTop = 0));
+    await fan.getByText(/ 10000 items$/).waitFor();
+    assert.deepEqual(await fan.locator(".chip").allInnerTexts(), ["10000 ok"]);
+    await fan.locator(".chip").click();
+    await page.locator(".steps ol").evaluate((ol) => (ol.scrollTop = ol.scrollHeight / 2));
+    await until("items in the middle are drawn", async () => (await page.locator("[data-step^='each#1[']").count()) > 5);
+    assert.ok(await page.locator("[data-step]").count() < 100, "only what is in sight is drawn");
+    await look(page, "items-10000", run);
+    check();
+  });
+
   test("sub-workflows", async (t) => {
     const {page, check, begin, reaches} = await visit(t);
     const id = await begin("journey");

@@ -240,7 +240,7 @@ function listening(lists: readonly ListName[]): {stage: Stage; said: ListChange[
 
 const ofLists = (s: Socket) => s.sent.filter((f) => f["type"] === "list_request");
 
-test("what changes of lists is told, by runs or as a whole", () => {
+test("changes of lists arrive, by runs or for the whole list", () => {
   const {stage, said, stop} = listening(["runs", "queue"]);
   assert.deepEqual(stage.socket.sent, [{type: "list_request", id: "1", lists: ["runs", "queue"]}]);
   stage.socket.say(
@@ -274,7 +274,7 @@ test("after a disconnect lists are asked for again, and so are those that were a
   stopOther();
 });
 
-test("a list that the server does not tell of counts as changed once a minute", () => {
+test("a list whose changes are not pushed counts as changed once a minute", () => {
   const {stage, said, stop} = listening(["runs", "tables"]);
   stage.socket.say({type: "list_changed", id: "1", list: "runs", all: true});
   for (const minute of [1, 2]) {
