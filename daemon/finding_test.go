@@ -12,8 +12,6 @@ import (
 	"wf/daemon"
 	"wf/engine"
 	"wf/engine/lang"
-	"wf/hub/queue/embedded"
-	"wf/hub/relay"
 	"wf/protocol"
 	"wf/service/compose"
 	"wf/service/words"
@@ -22,18 +20,7 @@ import (
 
 // A search at a hub finds the runs of all its workers, in pages, and says how far all of them are searched.
 func TestASearchAtAHubAsksAllWorkers(t *testing.T) {
-	disk, err := embedded.Open(filepath.Join(t.TempDir(), "hub.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	hub := &relay.Hub{Queue: disk.Queue, Registry: disk.Registry, Pointers: disk.Pointers, Name: "hub", MadeBy: engine.MadeBy, GracePeriod: time.Millisecond}
-	t.Cleanup(func() {
-		hub.Close()
-		if err := disk.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	address := answering(t, hub.Handler())
+	hub, address := meeting(t)
 	var workers []*daemon.Daemon
 	var runs []protocol.RunID
 	for _, topic := range []string{"zeppelins", "airships"} {

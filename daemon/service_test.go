@@ -120,22 +120,28 @@ func TestTheServiceOfADaemon(t *testing.T) {
 	}})
 }
 
+// meeting is a hub that has no worker yet, and its address.
+func meeting(t *testing.T) (*relay.Hub, string) {
+	t.Helper()
+	disk, err := embedded.Open(filepath.Join(t.TempDir(), "hub.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	hub := &relay.Hub{Queue: disk.Queue, Registry: disk.Registry, Pointers: disk.Pointers, Name: "hub", MadeBy: engine.MadeBy, GracePeriod: time.Millisecond}
+	t.Cleanup(func() {
+		hub.Close()
+		if err := disk.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return hub, answering(t, hub.Handler())
+}
+
 // And so does a hub, whose worker lets its owners in.
 func TestTheServiceOfAHub(t *testing.T) {
 	servicetest.Test(t, servicetest.Suite{Remote: true, Open: func(t *testing.T, dir string) servicetest.Service {
-		disk, err := embedded.Open(filepath.Join(t.TempDir(), "hub.db"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		hub := &relay.Hub{Queue: disk.Queue, Registry: disk.Registry, Pointers: disk.Pointers, Name: "hub", MadeBy: engine.MadeBy, GracePeriod: time.Millisecond}
-		t.Cleanup(func() {
-			hub.Close()
-			if err := disk.Close(); err != nil {
-				t.Error(err)
-			}
-		})
 		d := serving(t, dir)
-		address := answering(t, hub.Handler())
+		hub, address := meeting(t)
 		leave, err := d.Join(daemon.Remote{URL: address, Admin: true})
 		t.Cleanup(leave)
 		if err != nil {
