@@ -129,6 +129,10 @@ func (a *App) mayDelete(m mayDelete) {
 		a.refused("delete "+string(m.id), m.err)
 		return
 	}
+	if a.over != nil || a.form != nil || a.filtering || a.run.id != string(m.id) { // the next key is meant for something else
+		a.tell("run " + string(m.id) + " was not deleted: press D again")
+		return
+	}
 	words := m.run + " is deleted for good"
 	if n := len(m.dry.Runs) - 1; n > 0 {
 		words += fmt.Sprintf(", with %s of its sub-workflows", protocol.Plural(n, "run"))

@@ -66,6 +66,24 @@ func TestRunsAreMovedByKeys(t *testing.T) {
 	}
 }
 
+// A question that comes late takes no key of what was begun meanwhile.
+func TestALateQuestionTakesNoKeyOfAForm(t *testing.T) {
+	source := newShelf()
+	source.slow = make(chan struct{})
+	s := show(t, source, 100, 24)
+	s.Shows("AAAA")
+	s.Press("j2")
+	s.Shows("⏸ editor#1")
+	s.Press("Da")
+	s.Shows("1  Yes")
+	close(source.slow)
+	s.Shows("run BBBB was not deleted: press D again")
+	s.Press("yes\r")
+	if got, want := <-source.answered, "editor#1=yes"; got != want {
+		t.Errorf("it did %q, want %q", got, want)
+	}
+}
+
 // What goes wrong is on the screen as a whole, with what to do about it, and nothing of it acts on the terminal.
 func TestARefusalIsShownAsAWhole(t *testing.T) {
 	source := newShelf()

@@ -29,6 +29,7 @@ type shelf struct {
 	part     int          // runs in a part of the list; 0 is all
 	events   protocol.Seq // of every run, in parts of 100; 0 is a page without parts
 	asked    []string
+	slow     chan struct{} // before it is told what would be deleted; nil is at once
 }
 
 // cid is a CID whose short form is given.
@@ -154,6 +155,9 @@ func (s *shelf) Fork(_ context.Context, id protocol.RunID, step string, hold boo
 
 func (s *shelf) Delete(_ context.Context, id protocol.RunID, dry bool) (*api.Deleted, error) {
 	if dry {
+		if s.slow != nil {
+			<-s.slow
+		}
 		return &api.Deleted{ID: id, Runs: []protocol.RunID{id, "x", "y"}}, nil
 	}
 	err := s.does("delete " + string(id))
