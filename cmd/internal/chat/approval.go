@@ -24,7 +24,7 @@ const settling = 300 * time.Millisecond
 type approval struct {
 	of      string // the call, with the digest of what is shown; "" is none
 	settled bool
-	read    bool // that lines of it are folded was said
+	read    bool // all of it was put on the screen when it was not there
 }
 
 // settled says that a call stood on the screen for a while.
@@ -67,9 +67,11 @@ func (a *App) approvalKey(name string) (tea.Cmd, bool) {
 		a.prompt.area.MoveToEnd()
 		return nil, true
 	}
-	if it := a.t.questions[w.call]; it != nil && !a.approval.read && !a.scroll.whole {
-		if len(it.asked(a.scroll.width, true)) > foldedDiff {
-			a.approval.read, a.scroll.whole = true, true
+	if it := a.t.questions[w.call]; it != nil && !a.approval.read {
+		folded := !a.scroll.whole && len(it.asked(a.scroll.width, true)) > foldedDiff
+		if folded || !a.scroll.follows() { // a part of it, or all, is not on the screen
+			a.approval.read, a.scroll.whole = true, a.scroll.whole || folded
+			a.scroll.follow()
 			a.said = "all of the call is shown now; " + name + " again allows it"
 			return nil, true
 		}

@@ -138,6 +138,30 @@ func TestALongEditIsReadBeforeItIsAllowed(t *testing.T) {
 	}
 }
 
+// A call that was scrolled off the screen is not allowed unseen.
+func TestACallThatIsNotOnTheScreenIsShownAtFirst(t *testing.T) {
+	r := newRoom()
+	for range 30 {
+		talk(r)
+	}
+	asksForEdit(r, 3, true)
+	s := show(t, r, 80, 24)
+	s.Shows(aKey)
+	s.Shows("+line 002")
+	s.Press(screentest.PageUp + screentest.PageUp)
+	s.Hides("+line 002")
+	s.Press("y")
+	s.Shows("all of the call is shown now; y again allows it")
+	s.Shows("+line 002")
+	if len(r.said) > 0 {
+		t.Errorf("answered %q unseen", <-r.said)
+	}
+	s.Press("y")
+	if got := r.heard(t); got != "wf#2=allow d1" {
+		t.Errorf("answered %q", got)
+	}
+}
+
 // What a person writes when a call appears is a text, not its answer.
 func TestALetterOfATextIsNoAnswer(t *testing.T) {
 	r := newRoom()
