@@ -131,6 +131,9 @@ func (d *shop) Run(_ context.Context, run protocol.RunID, _ api.Window) (*api.Ru
 	if v := d.runs[run]; v != nil {
 		return v, nil
 	}
+	if run == "LEFT" {
+		return nil, protocol.ErrRunDeleted
+	}
 	return nil, protocol.ErrUnknownRun
 }
 
@@ -162,7 +165,7 @@ func newShop() *shop {
 	add("JOB", api.Row{Title: "job", Status: protocol.Done}, api.RunInfo{})
 	add("OLD", api.Row{Title: "talk", Status: protocol.Running, Driving: api.Driving{Idle: api.Interrupted}, Usage: used}, api.RunInfo{Type: protocol.ChatType, ForkedFrom: &from})
 	add("FREE", api.Row{Title: "chat", Status: protocol.Waiting}, api.RunInfo{Type: protocol.ChatType})
-	d.rows = append(d.rows, api.Row{ID: "GONE", Title: "chat"})
+	d.rows = append(d.rows, api.Row{ID: "GONE", Title: "chat"}, api.Row{ID: "LEFT", Title: "chat"})
 	return d
 }
 

@@ -32,10 +32,11 @@ func (s *session) sessions(ctx context.Context) (Outcome, error) {
 			break
 		}
 		row, ok, err := s.chat(ctx, r)
-		if err != nil {
+		switch {
+		case errors.Is(err, protocol.ErrUnknownRun), errors.Is(err, protocol.ErrRunDeleted): // meanwhile
+		case err != nil:
 			return Outcome{}, err
-		}
-		if ok {
+		case ok:
 			l.Rows = append(l.Rows, row)
 		}
 	}
@@ -49,9 +50,6 @@ func (s *session) sessions(ctx context.Context) (Outcome, error) {
 // is none.
 func (s *session) chat(ctx context.Context, r api.Row) (row Row, ok bool, err error) {
 	v, err := s.at.Service.Run(ctx, r.ID, api.Window{Limit: 1})
-	if errors.Is(err, protocol.ErrUnknownRun) { // deleted meanwhile
-		return row, false, nil
-	}
 	if err != nil || v.Info.Type != protocol.ChatType && r.ID != s.run() {
 		return row, false, err
 	}
