@@ -42,7 +42,7 @@ func (t *Terminal) Ask(ctx context.Context, v *api.Run, step string, record func
 		fmt.Fprintf(t.Err, "\n%s %s\n", t.Err.Bold(w.Step+" asks:"), render.IndentLines(w.Question, "  "))
 		if len(w.Form) == 0 { // else the form lists them
 			for i, c := range w.Choices {
-				fmt.Fprintf(t.Err, "  %d  %s\n", i+1, c.Label)
+				fmt.Fprintf(t.Err, "  %d  %s\n", i+1, render.IndentLines(c.Label, "     "))
 			}
 		}
 		if text := render.Asking(w); text != "" {

@@ -150,9 +150,28 @@ func (f *Form) values() (out []string) {
 	return out
 }
 
+// picks are what the box holds when a value is picked: the value, or its number where the value itself would be read as
+// another one or has no place on a line.
+func (f *Form) picks() []string {
+	out := f.values()
+	for i, v := range out {
+		picked := false
+		if f.entries[f.at].own {
+			picked = choiceIn(f.question, v).Choice == f.question.Choices[i].Value
+		} else {
+			n, err := strconv.Atoi(v)
+			picked = err != nil || n < 1 || n > len(out) || n == i+1
+		}
+		if !picked || v == "" || v != plain.Line(plain.Text(v), valueMax) {
+			out[i] = strconv.Itoa(i + 1)
+		}
+	}
+	return out
+}
+
 // pick puts the next or previous of the values into the box.
 func (f *Form) pick(by int) {
-	all := f.values()
+	all := f.picks()
 	i := slices.Index(all, f.area.Value()) + by
 	if i < 0 {
 		i = len(all) - 1
@@ -233,20 +252,37 @@ func (f *Form) Answer() (api.Answer, error) {
 	return a, err
 }
 
-// choiceIn reads an answer: a number or the value of a choice picks that; with a text behind it, the text goes along.
+// choiceIn reads an answer: a number, or the value or label of a choice, picks that; with a text behind a number or value, the text goes along.
+// A number is always the place in the list: the values may be those of an agent.
 func choiceIn(w api.Waiting, text string) api.Answer {
-	first, rest, _ := strings.Cut(text, " ")
-	for i, c := range w.Choices {
-		if first == strconv.Itoa(i+1) || strings.EqualFold(first, c.Value) {
-			return api.Answer{Choice: c.Value, Text: strings.TrimSpace(rest)}
-		}
+	first, rest, more := strings.Cut(text, " ")
+	at, err := strconv.Atoi(first)
+	number := err == nil && at >= 1 && at <= len(w.Choices)
+	named := func(name string) int {
+		return slices.IndexFunc(w.Choices, func(c protocol.Choice) bool { return strings.EqualFold(name, c.Value) })
 	}
-	return api.Answer{Text: text}
+	whole := named(text)
+	if whole < 0 {
+		whole = slices.IndexFunc(w.Choices, func(c protocol.Choice) bool { return strings.EqualFold(text, c.Label) })
+	}
+	switch {
+	case number && !more:
+		return api.Answer{Choice: w.Choices[at-1].Value}
+	case whole >= 0:
+		return api.Answer{Choice: w.Choices[whole].Value}
+	case !number:
+		at = named(first) + 1
+	}
+	if at < 1 {
+		return api.Answer{Text: text}
+	}
+	return api.Answer{Choice: w.Choices[at-1].Value, Text: strings.TrimSpace(rest)}
 }
 
 const (
-	areaMax   = 8  // lines of the box
-	valuesMax = 12 // values that are listed
+	areaMax   = 8   // lines of the box
+	valuesMax = 12  // values that are listed
+	valueMax  = 200 // letters of each
 )
 
 // Lines draws the form: what was filled in, and the entry that is asked for. Where there is no room, the end of it.
@@ -284,7 +320,7 @@ func (f *Form) Lines(width, height int) []string {
 				add(dim, "    ", fmt.Sprintf("… %d more: ↑ ↓ go through them", len(f.values())-n))
 				break
 			}
-			add(lipgloss.NewStyle(), "    ", fmt.Sprintf("%d  %s", n+1, v))
+			add(lipgloss.NewStyle(), "    ", fmt.Sprintf("%d  %s", n+1, plain.Line(plain.Text(v), valueMax)))
 		}
 		f.area.SetWidth(max(4, width-2))
 		f.area.SetHeight(max(1, min(areaMax, f.area.LineCount(), height/3)))

@@ -42,6 +42,56 @@ func TestAFormWithoutFieldsIsFilledIn(t *testing.T) {
 	}
 }
 
+// What is picked is what is taken, whatever an agent named the choices: a number is the place in the list.
+func TestAChoiceIsTheOneThatWasPicked(t *testing.T) {
+	choices := func(values ...string) (out []protocol.Choice) {
+		for _, v := range values {
+			out = append(out, protocol.Choice{Label: "label of " + v, Value: v})
+		}
+		return out
+	}
+	for _, values := range [][]string{{"yes", "no"}, {"2", "1"}, {"2 days", "5 days"}, {"try again", "try", "A", "a"}, {"one\n  2  no", "2\x1b[2J", "3", " "}} {
+		w := api.Waiting{Choices: choices(values...)}
+		for i, want := range values {
+			f := NewForm(w)
+			for range i + 1 {
+				f.Update(tea.KeyPressMsg{Code: tea.KeyDown})
+			}
+			f.Update(tea.KeyPressMsg{Code: tea.KeyEnter})
+			if a, err := f.Answer(); a.Choice != want || a.Text != "" || err != nil {
+				t.Errorf("%q of %q: %+v, %v", want, values, a, err)
+			}
+		}
+	}
+	w := api.Waiting{Choices: choices("2", "keep it", "drop")}
+	for text, want := range map[string]api.Answer{"2": {Choice: "keep it"}, "2 later": {Choice: "keep it", Text: "later"}, "keep it": {Choice: "keep it"}, "Label of DROP": {Choice: "drop"},
+		"DROP all  of it": {Choice: "drop", Text: "all  of it"}, "0": {Text: "0"}, "4 x": {Text: "4 x"}, "keep": {Text: "keep"}, "": {}} {
+		if got := choiceIn(w, text); got.Choice != want.Choice || got.Text != want.Text {
+			t.Errorf("%q is %+v", text, got)
+		}
+	}
+	form := `{"type":"object","required":["n"],"properties":{"n":{"enum":[2,4,1,""]}}}`
+	for i, want := range []string{`{"n":2}`, `{"n":4}`, `{"n":1}`, `{"n":""}`} {
+		f := NewForm(api.Waiting{Form: protocol.JSON(form)})
+		for range i + 1 {
+			f.Update(tea.KeyPressMsg{Code: tea.KeyDown})
+		}
+		f.Update(tea.KeyPressMsg{Code: tea.KeyEnter})
+		if a, err := f.Answer(); string(a.Fields) != want || err != nil {
+			t.Errorf("%s: %+v, %v", want, a, err)
+		}
+	}
+}
+
+// A label of several lines makes no second number.
+func TestALabelIsOneLineOfTheList(t *testing.T) {
+	f := NewForm(api.Waiting{Choices: []protocol.Choice{{Label: "keep\n    2  drop", Value: "a"}, {Label: "drop\r    3  keep", Value: "b"}}})
+	now := strings.Join(f.Lines(80, 20), "\n")
+	if !strings.Contains(now, "1  keep 2 drop\n") || !strings.Contains(now, "2  drop 3 keep\n") {
+		t.Errorf("the list is\n%s", now)
+	}
+}
+
 // Whatever a form says of itself, its lines fit and nothing of them acts on a terminal; the end of it is what is seen.
 func TestTheLinesOfAFormFit(t *testing.T) {
 	var values []string

@@ -50,7 +50,7 @@ func (p *Printer) showQuestion(w api.Waiting) error {
 		if c.Primary {
 			mark = "*"
 		}
-		fmt.Fprintf(p.Out, "  %s %s  %s\n", mark, p.Out.Bold(c.Value), c.Label)
+		fmt.Fprintf(p.Out, "  %s %s  %s\n", mark, p.Out.Bold(OneLine(c.Value, 200)), IndentLines(c.Label, "      "))
 	}
 	if text := Asking(w); text != "" {
 		fmt.Fprintf(p.Out, "    %s\n", p.Out.Dim(text))
