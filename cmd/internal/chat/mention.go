@@ -104,13 +104,14 @@ func attach(files Files, name string, room int) (string, error) {
 		}
 	}
 	head := "\n\nThe file " + name
+	noRoom := fmt.Sprintf("%s (%d bytes) is left out: it has no room in this message. Read it with your tools.", head, size)
 	switch {
 	case !utf8.Valid(text) || strings.ContainsRune(string(text), 0):
 		return fmt.Sprintf("%s is no text (%d bytes) and is left out.", head, size), nil
 	case size == 0:
 		return head + " is empty.", nil
 	case len(text) > room:
-		return fmt.Sprintf("%s (%d bytes) is left out: it has no room in this message. Read it with your tools.", head, size), nil
+		return noRoom, nil
 	case whole:
 		head += fmt.Sprintf(" (%d bytes):", size)
 	default:
@@ -121,7 +122,11 @@ func attach(files Files, name string, room int) (string, error) {
 	for strings.Contains(string(text), fence) {
 		fence += "`"
 	}
-	return head + "\n\n" + fence + strings.TrimPrefix(path.Ext(name), ".") + "\n" + strings.TrimSuffix(string(text), "\n") + "\n" + fence + "\nEnd of " + name + ".", nil
+	part := head + "\n\n" + fence + strings.TrimPrefix(path.Ext(name), ".") + "\n" + strings.TrimSuffix(string(text), "\n") + "\n" + fence + "\nEnd of " + name + "."
+	if len(part) > room { // a fence may be as long as the text
+		return noRoom, nil
+	}
+	return part, nil
 }
 
 // completion is what a mention that is being written may become.

@@ -41,7 +41,7 @@ func TestAMessageCarriesTheFilesThatItNames(t *testing.T) {
 	line := strings.Repeat("x", 99) + "\n"
 	exact := strings.Repeat(line, most/100) + strings.Repeat("y", most%100)
 	f := shelf{"a.go": "package a\n", "with blank.md": "```\ncode\n```\n", "empty": "", "b.bin": "a\x00b", "latin": "caf\xe9", "exact.txt": exact, "longer.txt": exact + "\n",
-		"1": exact, "2": exact[:most-3<<10], "3": exact, "wide": strings.Repeat("漢", most/3+1)}
+		"1": exact, "2": exact[:most-3<<10], "3": exact, "ticks": strings.Repeat("`", 12<<10), "wide": strings.Repeat("漢", most/3+1)}
 	whole := func(name, text string) string {
 		return fmt.Sprintf("\n\nThe file %s (%d bytes):\n\n```%s\n%s\n```\nEnd of %s.", name, len(text), map[bool]string{true: "txt"}[strings.HasSuffix(name, ".txt")], strings.TrimSuffix(text, "\n"), name)
 	}
@@ -60,6 +60,7 @@ func TestAMessageCarriesTheFilesThatItNames(t *testing.T) {
 		"@exact.txt":               whole("exact.txt", exact),
 		"@longer.txt":              fmt.Sprintf("\n\nThe file longer.txt (its first 163 lines, 16300 of %d bytes; what follows line 163 is left out, read it with your tools):\n\n```txt\n%s\n```\nEnd of longer.txt.", most+1, strings.TrimSuffix(strings.Repeat(line, 163), "\n")),
 		"@1 @2 @3":                 whole("1", exact) + whole("2", exact[:most-3<<10]) + fmt.Sprintf("\n\nThe file 3 (%d bytes) is left out: it has no room in this message. Read it with your tools.", most),
+		"@ticks":                   "\n\nThe file ticks (12288 bytes) is left out: it has no room in this message. Read it with your tools.",
 		"a\n@a.go":                 "\n\nThe file a.go (10 bytes):\n\n```go\npackage a\n```\nEnd of a.go.",
 	} {
 		got, err := (&desk{}).says(t, f, said)
