@@ -49,9 +49,10 @@ func (a *app) chatModels(ctx context.Context) ([]chat.Row, error) {
 // modelRows are models in columns, each once.
 func modelRows(names, standard []string, prices price.Table) []chat.Row {
 	var once []string
-	width := 0
+	width, seen := 0, map[string]bool{} // a server may name any number
 	for _, name := range names {
-		if !slices.Contains(once, name) {
+		if !seen[name] {
+			seen[name] = true
 			once, width = append(once, name), max(width, plain.Width(name))
 		}
 	}

@@ -424,7 +424,7 @@ func (l *live) text() (lines, tail string) {
 	raw := l.raw.String()
 	end := strings.LastIndexByte(raw[l.upTo:], '\n') + 1
 	if n := len(raw) - l.upTo; end == 0 && n > lineMax {
-		for end = n; !utf8.RuneStart(raw[l.upTo+end-1]); end-- {
+		for end = n; end > n-utf8.UTFMax && !utf8.RuneStart(raw[l.upTo+end-1]); end-- {
 		}
 		end-- // a letter may have come by half
 	}
