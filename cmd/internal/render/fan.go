@@ -3,6 +3,7 @@ package render
 import (
 	"cmp"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -318,6 +319,17 @@ func (f *Folder) left() (fans []*fan) {
 		}
 	}
 	return fans
+}
+
+// close says how far the folded fan-outs came that have not ended, as of the last event that was shown; nil is none, and then
+// there is nothing new to say.
+func (f *Folder) close(w io.Writer, last *protocol.Entry) {
+	if last == nil {
+		return
+	}
+	for _, x := range f.left() {
+		fmt.Fprintln(w, stamped(last, x.name, x.String()))
+	}
 }
 
 // leave takes in that the run is not driven on: what ran is not over.

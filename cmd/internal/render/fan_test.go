@@ -143,6 +143,11 @@ func TestAFanOutGoesOnWhereItWas(t *testing.T) {
 		x.say(past, i, protocol.StepStarted{Role: "a", Visit: 1, Attempt: 1, Of: 30})
 		x.say(past, i, protocol.StepCompleted{Record: x.red, Status: protocol.StepOK})
 	}
+	for _, unused := range []Reporter{&plainLines{w: &Screen{Writer: &b}, Backdrop: all}, &groups{w: &Screen{Writer: &b}, Backdrop: all}} {
+		if unused.Close(); b.Len() > 0 {
+			t.Errorf("where no event came since, %q is shown", &b)
+		}
+	}
 	lines := &plainLines{w: &Screen{Writer: &b}, Backdrop: all}
 	for i := 20; i < 28; i++ {
 		x.say(lines, i, protocol.StepStarted{Role: "a", Visit: 1, Attempt: 1, Of: 30})

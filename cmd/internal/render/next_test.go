@@ -1,6 +1,7 @@
 package render
 
 import (
+	"strings"
 	"testing"
 
 	"wf/api"
@@ -45,6 +46,18 @@ func TestTheSuggestedFieldsFitTheForm(t *testing.T) {
 		}
 		if got := Next(v); got != "wf answer RUN:a#1"+choose+want {
 			t.Errorf("%s with choices: %s", form, got)
+		}
+	}
+}
+
+// Inputs are cut by letters, of however many bytes.
+func TestInputsAreCutWhereTheyAreLong(t *testing.T) {
+	for _, letter := range []string{"x", "漢"} {
+		for n, cut := range map[int]bool{inputsMax - 1: false, inputsMax: false, inputsMax + 1: true} {
+			text := strings.Repeat(letter, n)
+			if got := inputs(text); (got != text) != cut || strings.Contains(got, "bytes; -o json has all of them") != cut {
+				t.Errorf("%d of %s: cut %v", n, letter, got != text)
+			}
 		}
 	}
 }

@@ -138,11 +138,7 @@ func (p *plainLines) Notice(n api.Update) {
 }
 
 // Close says how far the fan-outs came that have not ended.
-func (p *plainLines) Close() {
-	for _, x := range p.Fold.left() {
-		fmt.Fprintln(p.w, stamped(p.last, x.name, x.String()))
-	}
-}
+func (p *plainLines) Close() { p.Fold.close(p.w, p.last) }
 
 // eventLine is an event on a line of its own: time in UTC, step, what happened.
 func eventLine(e *protocol.Entry, text string) string { return stamped(e, e.StepName(), text) }
@@ -244,7 +240,5 @@ func (g *groups) Close() {
 			g.flush(step, "not over")
 		}
 	}
-	for _, x := range g.Fold.left() {
-		fmt.Fprintln(g.w, stamped(g.last, x.name, x.String()))
-	}
+	g.Fold.close(g.w, g.last)
 }

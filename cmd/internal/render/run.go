@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"wf/api"
 	"wf/protocol"
@@ -105,13 +106,13 @@ func (p *Printer) ShowOutcome(v *api.Run) error {
 	return err
 }
 
-// inputsMax is how much of the inputs of a run is shown.
+// inputsMax is how many letters of the inputs of a run are shown.
 const inputsMax = 1000
 
 // inputs are those of a run on one line, or their beginning.
 func inputs(text string) string {
-	if n := len(text); n > inputsMax {
-		return OneLine(text, inputsMax) + fmt.Sprintf(" %s bytes; -o json has all of them", grouped(n))
+	if utf8.RuneCountInString(text) > inputsMax {
+		return OneLine(text, inputsMax) + fmt.Sprintf(" %s bytes; -o json has all of them", grouped(len(text)))
 	}
 	return text
 }
