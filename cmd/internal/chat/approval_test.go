@@ -31,6 +31,16 @@ func asksForEdit(r *room, n int, repeats bool) {
 		"choices": append(choices, obj{"label": "Deny", "value": "deny"})})
 }
 
+// asked shows a room in which an agent asks for an edit of three lines.
+func asked(t *testing.T, repeats bool) (*room, *screen) {
+	t.Helper()
+	r := newRoom()
+	asksForEdit(r, 3, repeats)
+	s := show(t, r, 80, 24)
+	s.Shows(aKey)
+	return r, s
+}
+
 const aKey = "a key, or ↑↓ and Enter:"
 
 // An edit is shown as it is, not as Markdown, and answered by one key; Enter is no answer.
@@ -61,10 +71,7 @@ func TestAnEditIsAllowedByAKey(t *testing.T) {
 
 // Always is refused where it is not offered.
 func TestWhatCannotBeAllowedForGoodIsNot(t *testing.T) {
-	r := newRoom()
-	asksForEdit(r, 3, false)
-	s := show(t, r, 80, 24)
-	s.Shows(aKey)
+	r, s := asked(t, false)
 	s.Press("a")
 	s.Shows("allowed once or not at all")
 	s.Press("y")
@@ -75,10 +82,7 @@ func TestWhatCannotBeAllowedForGoodIsNot(t *testing.T) {
 
 // A denial is written with its reason; Esc is no denial.
 func TestAnEditIsDeniedWithAReason(t *testing.T) {
-	r := newRoom()
-	asksForEdit(r, 3, true)
-	s := show(t, r, 80, 24)
-	s.Shows(aKey)
+	r, s := asked(t, true)
 	s.Press("n")
 	s.Shows("Enter denies the call")
 	s.Press(screentest.Esc)
@@ -153,9 +157,7 @@ func TestACallThatIsNotOnTheScreenIsShownAtFirst(t *testing.T) {
 	s.Press("y")
 	s.Shows("all of the call is shown now; y again allows it")
 	s.Shows("+line 002")
-	if len(r.said) > 0 {
-		t.Errorf("answered %q unseen", <-r.said)
-	}
+	r.silent(t)
 	s.Press("y")
 	if got := r.heard(t); got != "wf#2=allow d1" {
 		t.Errorf("answered %q", got)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"regexp"
+	"strings"
 	"testing"
 
 	tea "charm.land/bubbletea/v2"
@@ -13,6 +14,23 @@ import (
 	"wf/cmd/internal/plain"
 	"wf/protocol"
 )
+
+// Bytes that begin no letter are shown as such, however many come, also where no line ends before them.
+func TestBytesThatBeginNoLetterAreShown(t *testing.T) {
+	for _, before := range []string{"", "a line\n"} {
+		r := newRoom()
+		talk(r)
+		a := chat.New(t.Context(), r, nil)
+		a.Update(tea.WindowSizeMsg{Width: 80, Height: 24})
+		settle(a, a.Init())
+		a.Take(api.Update{Step: "wf#3", Data: protocol.Delta{Kind: "text", Text: before + strings.Repeat("\x80", 64<<10+1)}})
+		a.View()
+		a.Take(api.Update{Step: "wf#3", Data: protocol.Delta{Kind: "text", Text: "\nthe end"}})
+		if now := a.Screen(); !strings.Contains(now, "the end") {
+			t.Errorf("the screen is\n%s", now)
+		}
+	}
+}
 
 // F-39: no string of any event acts on the terminal on which the conversation is shown, its title
 // included; the colours of the screen do.

@@ -238,12 +238,7 @@ func TestADeltaThatIsLateIsOfTheNextAnswer(t *testing.T) {
 }
 
 func TestWhatIsSaidAfterAnInterruptionMakesTheRunGoOn(t *testing.T) {
-	r := newRoom()
-	talk(r)
-	r.happen("you#2", protocol.EvAnswered, obj{"text": "go"})
-	r.happen("wf#2", protocol.EvStepStarted, obj{"role": "wf"})
-	s := show(t, r, 80, 24)
-	s.Shows("Esc stops")
+	r, s := atWork(t)
 	for _, suspended := range []struct {
 		reason protocol.SuspendReason
 		heard  []string
@@ -262,12 +257,7 @@ func TestWhatIsSaidAfterAnInterruptionMakesTheRunGoOn(t *testing.T) {
 }
 
 func TestARunThatNoProcessDrivesIsNotShownAsRunning(t *testing.T) {
-	r := newRoom()
-	talk(r)
-	r.happen("you#2", protocol.EvAnswered, obj{"text": "go"})
-	s := show(t, r, 80, 24)
-	r.happen("wf#2", protocol.EvStepStarted, obj{"role": "wf"})
-	s.Shows("Esc stops")
+	r, s := atWork(t)
 	r.driven(false)
 	s.Shows("no process drives it · /resume goes on")
 	s.Press("hello?\r")

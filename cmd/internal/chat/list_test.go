@@ -73,19 +73,12 @@ func TestAListIsClosedByEsc(t *testing.T) {
 
 // The run that is left would go on beside the one with another model.
 func TestTheModelIsNotChangedUnderAnAgentThatWorks(t *testing.T) {
-	r := newRoom()
-	talk(r)
-	r.happen("you#2", protocol.EvAnswered, obj{"text": "go"})
-	r.happen("wf#2", protocol.EvStepStarted, obj{"role": "wf"})
-	s := show(t, r, 80, 24)
-	s.Shows("Esc stops")
+	r, s := atWork(t)
 	s.Press("/model a/b\r")
 	s.Shows("the agent works: Esc stops it, then /model")
 	s.Press("/fork\r")
 	s.Shows("the agent works: Esc stops it, then /fork")
-	if len(r.said) > 0 {
-		t.Errorf("it did %q", <-r.said)
-	}
+	r.silent(t)
 }
 
 func TestAnUnknownCommandNamesTheNearest(t *testing.T) {

@@ -228,3 +228,25 @@ func (r *room) driven(is bool) {
 	defer r.mu.Unlock()
 	r.tell(api.Update{Driven: &is})
 }
+
+// atWork shows a room whose agent works.
+func atWork(t *testing.T) (*room, *screen) {
+	t.Helper()
+	r := newRoom()
+	talk(r)
+	r.happen("you#2", protocol.EvAnswered, obj{"text": "go"})
+	r.happen("wf#2", protocol.EvStepStarted, obj{"role": "wf"})
+	s := show(t, r, 80, 24)
+	s.Shows("Esc stops")
+	return r, s
+}
+
+// silent fails where something was asked of the session.
+func (r *room) silent(t *testing.T) {
+	t.Helper()
+	select {
+	case got := <-r.said:
+		t.Errorf("%q was asked", got)
+	default:
+	}
+}

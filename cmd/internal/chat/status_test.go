@@ -86,12 +86,7 @@ func TestTheCostGrows(t *testing.T) {
 
 // Ctrl+C stops the agent, and leaves when it is pressed again.
 func TestCtrlCStopsAndThenLeaves(t *testing.T) {
-	r := newRoom()
-	talk(r)
-	r.happen("you#2", protocol.EvAnswered, obj{"text": "go"})
-	s := show(t, r, 80, 24)
-	r.happen("wf#2", protocol.EvStepStarted, obj{"role": "wf"})
-	s.Shows("Esc stops")
+	r, s := atWork(t)
 	s.Press("\x03")
 	if got := r.heard(t); got != "/interrupt " {
 		t.Errorf("did %q", got)
