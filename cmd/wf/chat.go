@@ -221,7 +221,7 @@ func (a *app) wantsTerminal(name, instead string) error {
 func (a *app) onScreen(ctx context.Context, m tea.Model) error {
 	left, err := guardTerminal()
 	if err != nil {
-		a.Progress("warning: the terminal stays as it is should wf be killed (reset puts it back): %v", err)
+		a.Progress("warning: if wf is killed, the terminal is not restored (the command reset does that): %v", err)
 	} else {
 		defer func() {
 			if err := left(); err != nil {

@@ -78,7 +78,7 @@ func TestAChatOfTasksAndTheNextOne(t *testing.T) {
 	p.press("Postgres", "Enter")
 	p.shows("It goes to Postgres.", "✓ 2 completed", "your turn")
 	p.press("ERRAND-KEEP please", "Enter")
-	p.shows("waits for your word", "The deploy key lies in the", "y  Allow once")
+	p.shows("waits for your answer", "The deploy key lies in the", "y  Allow once")
 	p.press("1", "Enter")
 	p.shows("It is remembered.", "✓ 3 completed", "your turn")
 	if now := p.screen(); strings.Contains(now, "task_complete") {

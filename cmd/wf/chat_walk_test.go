@@ -143,7 +143,7 @@ func TestAWalkThroughTheChat(t *testing.T) {
 	p.press("/sessions", "Enter")
 	p.shows("╭─ Chats", "● ", "count to a million")
 	p.press("zebra")
-	p.shows("none fits")
+	p.shows("no row matches")
 	p.press("Escape")
 	p.shows("I am gpt-5-nano.", "your turn")
 	p.press("/sessions", "Enter")

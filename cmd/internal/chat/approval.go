@@ -16,7 +16,7 @@ var approvalKeys = map[string]string{"y": protocol.Allow, "a": protocol.AllowRun
 // denies is what the key for a denial writes into the box; the reason goes behind it.
 const denies = "deny: "
 
-// settling is how long a call stands on the screen before a key answers it: a key that was on its way is of
+// settling is how long a call is on the screen before a key answers it: a key that was on its way belongs to
 // what the person was writing.
 const settling = 300 * time.Millisecond
 
@@ -27,7 +27,7 @@ type approval struct {
 	read    bool // all of it was put on the screen when it was not there
 }
 
-// settled says that a call stood on the screen for a while.
+// settled says that a call was on the screen for a while.
 type settled struct{ of string }
 
 // approve has keys answer the tool call that is asked for, after a while.

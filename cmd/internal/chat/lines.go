@@ -172,7 +172,7 @@ func (it *Item) toolLines(width int, whole bool) []string {
 	if text == "" && it.Open {
 		text = "running…"
 		if it.Asked {
-			text = "waits for your word"
+			text = "waits for your answer"
 		}
 	}
 	if text == "" {

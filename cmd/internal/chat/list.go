@@ -134,9 +134,9 @@ func (p *picker) draw(width, height int) []string {
 	case own != "":
 		lines = []string{"Enter takes " + plain.Text(own) + " as it is written"}
 	case len(p.Rows) == 0:
-		lines = []string{styleDim.Render("there is none")}
+		lines = []string{styleDim.Render("the list is empty")}
 	case len(p.shown) == 0:
-		lines = []string{styleDim.Render("none fits; Backspace widens the filter")}
+		lines = []string{styleDim.Render("no row matches; Backspace widens the filter")}
 	}
 	title := styleQuestion.Render(p.Title)
 	if p.filter != "" {

@@ -86,7 +86,7 @@ func NextMend(v *api.Run) string {
 }
 
 // nextLimit goes on beyond a limit: that of a run is raised, that of an edge or a role is
-// passed once by whoever resumes.
+// passed once by the command that resumes.
 func nextLimit(v *api.Run) string {
 	resume := "wf resume " + string(v.ID)
 	for _, limit := range []string{"steps", "duration", "cost_usd", "tokens"} {

@@ -29,7 +29,7 @@ func (p *Printer) ShowRuns(page *api.Page, picked bool) error {
 		}
 		return AnswerAll(p, all, rows)
 	case len(rows) == 0 && picked:
-		p.Progress("no run is like that; wf ls without flags lists all")
+		p.Progress("no run matches these filters; wf ls without flags lists all")
 		return nil
 	case len(rows) == 0:
 		p.Progress("no runs; wf run FILE starts one")

@@ -74,7 +74,7 @@ func (a *App) act(name string) tea.Cmd {
 			return did{said: "run " + string(id) + " goes on", err: a.source.Resume(ctx, id)}
 		})
 	case "X":
-		a.asked("Cancel run "+string(id)+"?", run+" ends for good as cancelled: it cannot be resumed, only forked.", map[string]func() tea.Cmd{"y": func() tea.Cmd {
+		a.asked("Cancel run "+string(id)+"?", run+" is cancelled permanently: it cannot be resumed, only forked.", map[string]func() tea.Cmd{"y": func() tea.Cmd {
 			return a.do("cancel "+string(id), func(ctx context.Context) did {
 				return did{said: "run " + string(id) + " is cancelled", err: a.source.Cancel(ctx, id)}
 			})
@@ -133,7 +133,7 @@ func (a *App) mayDelete(m mayDelete) {
 		a.tell("run " + string(m.id) + " was not deleted: press D again")
 		return
 	}
-	words := m.run + " is deleted for good"
+	words := m.run + " is deleted permanently"
 	if n := len(m.dry.Runs) - 1; n > 0 {
 		words += fmt.Sprintf(", with %s of its sub-workflows", protocol.Plural(n, "run"))
 	}

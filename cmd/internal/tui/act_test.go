@@ -26,7 +26,7 @@ func TestRunsAreMovedByKeys(t *testing.T) {
 
 	s.Press("X")
 	s.Shows("Cancel run AAAA?")
-	s.Shows("run AAAA (repair the parser) ends for good")
+	s.Shows("run AAAA (repair the parser) is cancelled permanently")
 	s.Press("n")
 	s.Shows("nothing was done")
 	s.Press("X")
