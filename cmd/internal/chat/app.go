@@ -253,6 +253,8 @@ func (a *App) outcome(m outcome) tea.Cmd {
 			a.prompt.remember(m.result.Line) // Up brings it
 		}
 		return cmd
+	case m.result.List != nil && a.prompt.area.Length() > 0: // the next Enter is to send that
+		a.said = fmt.Sprintf("the list came while you wrote: send or empty the box, then /%s", m.result.List.Do)
 	case m.result.List != nil:
 		a.panel = newPicker(*m.result.List)
 	case m.result.Dialog:

@@ -71,6 +71,28 @@ func TestAListIsClosedByEsc(t *testing.T) {
 	}
 }
 
+// What a person writes while a list is made chooses nothing of it.
+func TestALateListTakesNoKeyOfAMessage(t *testing.T) {
+	r := newRoom()
+	talk(r)
+	lists(r)
+	made, wait := r.command, make(chan struct{})
+	r.command = func(c chat.Command) (chat.Outcome, error) {
+		<-wait
+		return made(c)
+	}
+	s := show(t, r, 80, 24)
+	s.Shows("your turn")
+	s.Press("/model\rsmall")
+	s.Shows("> small")
+	close(wait)
+	s.Shows("then /model")
+	s.Press("\r")
+	if a, b := r.heard(t), r.heard(t); a != "model " || b != "you#2: small" {
+		t.Errorf("%q, %q", a, b)
+	}
+}
+
 // The run that is left would go on beside the one with another model.
 func TestTheModelIsNotChangedUnderAnAgentThatWorks(t *testing.T) {
 	r, s := atWork(t)
