@@ -22,12 +22,12 @@ const (
 // commit adds what a builder has, and drops units with what builds on them. The caller has the turn.
 func (x *Index) commit(ctx context.Context, b *builder, drop []string) error {
 	unlock, err := x.folder.lock(ctx)
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
 	writes := err == nil
 	if writes {
 		defer unlock()
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
 	}
 	x.mu.Lock()
 	v := x.refresh() // what other processes wrote before
@@ -72,7 +72,8 @@ func (x *Index) commit(ctx context.Context, b *builder, drop []string) error {
 	if err == nil {
 		x.ignore, x.stamp = false, x.folder.stamp()
 	}
-	if err != nil && len(gone) > 0 && x.folder.exists() {
+	unread := !slices.ContainsFunc(v.segs, func(s *segment) bool { return s.memo == nil }) // what the folder holds is not known
+	if err != nil && (len(gone) > 0 || len(drop) > 0 && unread) && x.folder.exists() {
 		return fmt.Errorf("%w: %w", errKept, err)
 	}
 	return nil

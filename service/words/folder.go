@@ -54,7 +54,8 @@ func (a stamp) same(b stamp) bool {
 	return a.file != nil && b.file != nil && a.mod.Equal(b.mod) && a.size == b.size && os.SameFile(a.file, b.file)
 }
 
-// own is nil for a directory that this user alone can read and write. An error wraps fs.ErrNotExist or errDamaged.
+// own is nil for a directory that this user alone can read and write, whose manifest and lock can be replaced and locked. An error wraps
+// fs.ErrNotExist or errDamaged.
 func (f folder) own() error {
 	info, err := os.Lstat(f.dir)
 	if err != nil {
@@ -63,6 +64,11 @@ func (f folder) own() error {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !info.IsDir() || info.Mode().Perm()&0o077 != 0 || !ok || int(st.Uid) != os.Getuid() {
 		return fmt.Errorf("%s (%s) is %w", f.dir, info.Mode(), errDamaged)
+	}
+	for _, name := range []string{manifestName, lockName} {
+		if info, err := os.Lstat(filepath.Join(f.dir, name)); err == nil && !info.Mode().IsRegular() {
+			return fmt.Errorf("%s in %s (%s) is %w", name, f.dir, info.Mode(), errDamaged)
+		}
 	}
 	return nil
 }

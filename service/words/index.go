@@ -438,7 +438,7 @@ func (c *catching) again(run protocol.RunID, h cas.Head) error {
 	if err := c.commit(); err != nil {
 		return err
 	}
-	if err := c.x.commit(c.ctx, nil, []string{string(run)}); err != nil {
+	if err := c.x.commit(c.ctx, nil, []string{string(run)}); err != nil && !errors.Is(err, errKept) { // what is kept does not count all the same
 		return err
 	}
 	c.look()

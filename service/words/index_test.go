@@ -18,6 +18,7 @@ import (
 	"wf/cas"
 	"wf/engine"
 	"wf/engine/lang"
+	"wf/files"
 	"wf/protocol"
 	"wf/roles"
 	"wf/service/query"
@@ -431,6 +432,25 @@ func TestADamagedIndexIsMadeAnew(t *testing.T) {
 		"a manifest that climbs": func(p *place) {
 			write(p, filepath.Join(p.folder(), manifestName), []byte(`{"schema":"wf.search/v1","segments":["../x.seg"]}`))
 		},
+		"a directory for a manifest": func(p *place) {
+			name := filepath.Join(p.folder(), manifestName)
+			if err := errors.Join(os.Remove(name), os.MkdirAll(filepath.Join(name, "below"), 0o700)); err != nil {
+				p.Fatal(err)
+			}
+		},
+		"a link for a lock": func(p *place) {
+			elsewhere := filepath.Join(p.TempDir(), "kept")
+			write(p, elsewhere, []byte("kept"))
+			name := filepath.Join(p.folder(), lockName)
+			if err := errors.Join(os.Remove(name), os.Symlink(elsewhere, name)); err != nil {
+				p.Fatal(err)
+			}
+			p.Cleanup(func() {
+				if b, err := os.ReadFile(elsewhere); string(b) != "kept" {
+					p.Errorf("what a link leads to is touched: %q, %v", b, err)
+				}
+			})
+		},
 		"a segment is missing": func(p *place) { _ = os.Remove(first(p, "*.seg")) },
 		"a segment is empty":   func(p *place) { write(p, first(p, "*.seg"), nil) },
 		"a segment is a pipe's": func(p *place) {
@@ -483,6 +503,9 @@ func TestADamagedIndexIsMadeAnew(t *testing.T) {
 				p.x = New(p.s, p.e, p.x.key)
 				p.catchUp()
 				p.want("rails zeppelins", run)
+				if len(p.x.memory) > 0 {
+					t.Error("it is kept in memory, and each process makes it again")
+				}
 				info, err := os.Lstat(p.folder())
 				if err != nil || !info.IsDir() || info.Mode().Perm() != 0o700 {
 					t.Errorf("%v, %v", info, err)
@@ -736,6 +759,44 @@ edges:
 		}
 	}
 	p.want("behindall") // only the beginning of a long text is indexed
+}
+
+// A client that goes away while a search commits leaves no lock: neither this process nor another would get it.
+func TestACommitThatIsGivenUpFreesTheLock(t *testing.T) {
+	p := newPlace(t, t.TempDir())
+	p.begin(talk, "rails")
+	p.catchUp()
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	if err := p.x.commit(ctx, nil, nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("the error is %v", err)
+	}
+	l, err := files.LockNamed(filepath.Join(p.folder(), lockName), os.O_CREATE)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := files.FreeLock(l); err != nil {
+		t.Error(err)
+	}
+}
+
+// Of an index that can neither be written nor read a purge does not say that the words are gone.
+func TestAPurgeOfAnIndexThatCannotBeRead(t *testing.T) {
+	if os.Getuid() == 0 {
+		t.Skip("root can write to each directory")
+	}
+	p := newPlace(t, t.TempDir())
+	run := p.begin(talk, "rails")
+	p.catchUp()
+	p.again()
+	p.x.key = func() []byte { return []byte("another key") } // so that it does not know what is in it
+	if err := errors.Join(p.e.Cancel(t.Context(), run, "ben", ""), second(p.e.Delete(t.Context(), run, engine.Burial{})), os.Chmod(p.folder(), 0o500)); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.Chmod(p.folder(), 0o700) })
+	if err := p.x.Purge(t.Context(), []protocol.RunID{run}); err == nil && p.holds("rails") {
+		t.Error("a purge says that it dropped words which are still there")
+	}
 }
 
 // A purge leaves nothing of an index that is damaged, though it cannot tell what is in it.
