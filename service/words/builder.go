@@ -18,6 +18,7 @@ type builder struct {
 	words map[string]*[]uint32 // the documents in which each stands, in order
 	last  map[string]int       // the newest part of each unit
 	texts int                  // bytes of the texts that were added
+	heads int                  // bytes of the units that were begun
 }
 
 // text adds what an event of the last unit says under a kind. Texts of one event and kind are one document.
@@ -79,8 +80,12 @@ func (b *builder) add(w string, d uint32) {
 	}
 }
 
+// full reports whether what there is is to be committed. Of many small runs the units take more than the texts.
+func (b *builder) full() bool { return b.texts+b.heads >= commitBytes }
+
 // begin begins a unit, or goes on with it where it is the last.
 func (b *builder) begin(u unit) {
+	b.heads += len(u.append(nil))
 	if n := len(b.units) - 1; n >= 0 && b.units[n].id == u.id && b.units[n].seq == u.from {
 		u.from = b.units[n].from
 		b.units[n] = u

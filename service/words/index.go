@@ -146,7 +146,7 @@ type CatchUpOptions struct {
 	Tell     func(protocol.RunID, error) // told of runs that cannot be read, once for each head
 }
 
-// commitBytes of texts are committed at once.
+// commitBytes of texts and units are committed at once.
 const commitBytes = 8 << 20
 
 // CatchUp indexes what runs have said since they were indexed, the one that moved least lately first, and drops those that are gone. heads are
@@ -188,7 +188,7 @@ func (x *Index) CatchUp(ctx context.Context, heads []cas.Head, o CatchUpOptions)
 			if err := c.run(protocol.RunOf(h.Name), h); err != nil {
 				return err
 			}
-			if c.b.texts >= commitBytes {
+			if c.b.full() {
 				if err := c.commit(); err != nil {
 					return err
 				}

@@ -14,6 +14,7 @@ import (
 
 	"wf/api"
 	"wf/protocol"
+	"wf/service/query"
 )
 
 // said is a document as a test knows it.
@@ -244,6 +245,18 @@ func TestAnIndexIsSmallerThanItsTexts(t *testing.T) {
 		} else {
 			t.Logf("%d runs with %d texts of about %d bytes: %.2f of %d bytes", c.runs, c.texts, c.size, part, b.texts)
 		}
+	}
+}
+
+// A commit of many runs that say little has a length that is read.
+func TestSmallRunsFillASegment(t *testing.T) {
+	b := &builder{}
+	for i := 0; !b.full(); i++ {
+		b.begin(unit{id: fmt.Sprintf("RUN%07d", i), head: strings.Repeat("h", 36), seq: 1, facts: query.Facts{Description: strings.Repeat("d", 1<<10)}})
+		b.text(1, ofTitle, "x")
+	}
+	if n := len(b.encode(key())); n > segMost/2 {
+		t.Errorf("%d units make a segment of %d bytes; one of more than %d is not read", len(b.units), n, segMost)
 	}
 }
 
