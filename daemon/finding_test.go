@@ -2,6 +2,7 @@ package daemon_test
 
 import (
 	"encoding/json"
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -126,13 +127,72 @@ func TestADatabaseIsSearchedByEachMachine(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, m := range []*daemon.Foreground{here, there} {
-		if err := filepath.WalkDir(filepath.Join(m.Store.Beside(), words.Dir), func(path string, d fs.DirEntry, err error) error {
-			if err == nil && filepath.Ext(path) == ".seg" {
-				t.Errorf("%s is left", path)
-			}
-			return err
-		}); err != nil {
+		if n := segments(t, m); n > 0 {
+			t.Errorf("%d segments are left", n)
+		}
+	}
+}
+
+// segments is how many files of words there are.
+func segments(t *testing.T, m *daemon.Foreground) (n int) {
+	t.Helper()
+	if err := filepath.WalkDir(filepath.Join(m.Store.Beside(), words.Dir), func(path string, d fs.DirEntry, err error) error {
+		if err == nil && filepath.Ext(path) == ".seg" {
+			n++
+		}
+		return err
+	}); err != nil {
+		t.Error(err)
+	}
+	return n
+}
+
+// What retention deletes, its words leave the index with it.
+func TestRetentionDropsWords(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	t.Setenv("XDG_CONFIG_HOME", home)
+	if err := errors.Join(os.Mkdir(filepath.Join(home, "wf"), 0o700), os.WriteFile(filepath.Join(home, "wf", "config.yaml"), []byte("retention: {done: 30d}\n"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	s, err := store.Open(t.Context(), filepath.Join(t.TempDir(), ".wf"), store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	u := &compose.Setup{}
+	t.Cleanup(func() {
+		u.Close()
+		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
+	})
+	m := daemon.NewForeground(u, s)
+	source := []byte("wf: 1\nname: talk\nroles: {say: {set: {said: \"of zeppelins\"}}}\n")
+	p, diags := lang.Load(source, lang.Options{})
+	if p == nil {
+		t.Fatal(diags)
+	}
+	for range 3 {
+		run, _, err := m.Engine.Begin(t.Context(), engine.Launch{Program: p, Source: source, Inputs: []byte("{}"), Workspace: t.TempDir(), CreatedBy: "anna"})
+		if err == nil {
+			_, err = m.Engine.Drive(t.Context(), run, engine.DriveOptions{})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := m.IndexAll(t.Context(), nil); err != nil || segments(t, m) == 0 {
+		t.Fatal("nothing is indexed", err)
+	}
+	deleted := 0
+	if err := m.Retain(t.Context(), time.Now().Add(31*24*time.Hour), func(_ *api.Deleted, err error) {
+		if deleted++; err != nil {
+			t.Error(err)
+		}
+	}); err != nil || deleted != 3 {
+		t.Errorf("%d runs are deleted, %v", deleted, err)
+	}
+	if n := segments(t, m); n > 0 {
+		t.Errorf("%d segments are left", n)
 	}
 }

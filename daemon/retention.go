@@ -42,7 +42,7 @@ func (d *Daemon) retain(ctx context.Context, now time.Time) {
 		d.Log.Info("deleted", "run", x.ID, "runs", len(x.Runs), "why", x.Why)
 	})
 	if err != nil && ctx.Err() == nil {
-		d.Log.Error("what has expired is not deleted", "why", err)
+		d.Log.Error("not all that has expired is deleted", "why", err)
 	}
 	err = d.Service.RetainFiles(ctx, now, func(run protocol.RunID, err error) {
 		if err != nil {

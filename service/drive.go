@@ -228,8 +228,20 @@ func (l *Local) cancel(ctx context.Context, run protocol.RunID, reason string, h
 	return err
 }
 
-// Delete puts a tombstone in the place of a run that has ended.
+// Delete puts a tombstone in the place of a run that has ended, and drops its words from the index.
 func (l *Local) Delete(ctx context.Context, run protocol.RunID, d api.Delete) (*api.Deleted, error) {
+	out, err := l.delete(ctx, run, d)
+	if out == nil || d.DryRun {
+		return out, err
+	}
+	if kept := l.purge(ctx, out.Runs); err == nil {
+		err = kept
+	}
+	return out, err
+}
+
+// delete is Delete that leaves the words of the runs to the caller. The run is deleted, or would be, where it returns what of, also with an error.
+func (l *Local) delete(ctx context.Context, run protocol.RunID, d api.Delete) (*api.Deleted, error) {
 	out := &api.Deleted{Schema: "wf.deleted/v1", DryRun: d.DryRun, ID: run, By: caller(ctx), Why: d.Why}
 	runs, at, err := l.Engine.Delete(ctx, run, engine.Burial{By: out.By, Why: d.Why, DryRun: d.DryRun})
 	if err != nil {
@@ -237,17 +249,14 @@ func (l *Local) Delete(ctx context.Context, run protocol.RunID, d api.Delete) (*
 	}
 	out.Runs, out.At = runs, query.Stamp(at)
 	if out.Held, err = l.Engine.Holders(ctx, runs); err != nil {
-		return nil, err
+		return out, err
 	}
 	if dir, ok := l.Store.(*cas.Store); ok {
 		if last, err := dir.LastBackup(); err == nil && last != nil { // one that does not read tells of none
 			out.Held = append(out.Held, api.Holder{What: "backup", Name: last.Dir, Bytes: last.Bytes})
 		}
 	}
-	if !d.DryRun {
-		err = l.purge(ctx, runs)
-	}
-	return out, err
+	return out, nil
 }
 
 // Suspend stops what a run does here.

@@ -166,8 +166,13 @@ const purgeTime = 10 * time.Second
 func (l *Local) purge(ctx context.Context, runs []protocol.RunID) error {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), purgeTime)
 	defer stop()
-	if err := l.indexed().Purge(ctx, runs); err != nil {
-		return protocol.ErrBusy.With("wf serve, or the next wf ls --search, drops them", "run %s is deleted, and its words are not dropped from the index for searches yet: %v", runs[0], err)
+	err := l.indexed().Purge(ctx, runs)
+	if err == nil {
+		return nil
 	}
-	return nil
+	others := ""
+	if n := len(runs) - 1; n > 0 {
+		others = " and of " + protocol.Plural(n, "other deleted run")
+	}
+	return protocol.ErrBusy.With("wf serve, or the next wf ls --search, drops them", "run %s is deleted, and the index for searches still has words of it%s: %v", runs[0], others, err)
 }

@@ -147,14 +147,22 @@ func written(d time.Duration) string {
 // Retain deletes what has expired, and tells of each run. One that moved, or was deleted, meanwhile is passed over.
 func (l *Local) Retain(ctx context.Context, now time.Time, tell func(*api.Deleted, error)) error {
 	all, err := l.Expired(ctx, now)
+	var gone []protocol.RunID // their words are dropped at once, as files of the index are written anew for that
 	for _, x := range all {
 		if ctx.Err() != nil {
-			return context.Cause(ctx)
+			err = context.Cause(ctx)
+			break
 		}
-		d, err := l.Delete(ctx, x.Run, api.Delete{Why: x.Why})
+		d, err := l.delete(ctx, x.Run, api.Delete{Why: x.Why})
+		if d != nil {
+			gone = append(gone, d.Runs...)
+		}
 		if !errors.Is(err, protocol.ErrRunDeleted) && !errors.Is(err, protocol.ErrNotFinal) {
 			tell(d, err)
 		}
+	}
+	if len(gone) > 0 {
+		err = errors.Join(err, l.purge(ctx, gone))
 	}
 	return err
 }
