@@ -24,7 +24,7 @@ func TestATimeIsReadAsPeopleWriteIt(t *testing.T) {
 			t.Errorf("%s: %v, %v, want %v", text, time.UnixMicro(got).UTC(), err, want)
 		}
 	}
-	for _, bad := range []string{"", "7", "d", "0d", "0s", "-1h", "1.5d", "70000d", "yesterday", "2026-05-01", "1970-01-01T00:00:00Z", "1960-01-01T00:00:00Z", "60000d"} {
+	for _, bad := range []string{"", "7", "d", "0d", "0s", "-1h", "1.5d", "70000d", "yesterday", "2026-05-01", "1970-01-01T00:00:00Z", "1960-01-01T00:00:00Z", "60000d", "32000w", "65535w"} {
 		if got, err := protocol.TimeOrAgo(bad, now); err == nil {
 			t.Errorf("%q is %v", bad, time.UnixMicro(got))
 		}
