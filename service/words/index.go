@@ -139,11 +139,22 @@ func (x *Index) take(ctx context.Context) error {
 
 func (x *Index) give() { <-x.turn }
 
+// pass gives its turn to those that wait for it, as deletions do, and takes it again. meanwhile is called without the turn.
+func (c *catching) pass(meanwhile func()) {
+	if !c.passes {
+		return
+	}
+	c.x.give()
+	meanwhile()
+	c.x.turn <- struct{}{}
+	c.look()
+}
+
 // CatchUpOptions say how CatchUp goes on.
 type CatchUpOptions struct {
 	Within   time.Duration               // it ends after about so long, with the runs that it has read; 0 is when all are
-	Progress func(done, of int)          // told after each commit but the last, of the runs that were behind
-	Tell     func(protocol.RunID, error) // told of runs that cannot be read, once for each head
+	Progress func(done, of int)          // is called where Within is 0, after each commit but the last, with numbers of the runs that were behind
+	Tell     func(protocol.RunID, error) // is called with runs that cannot be read, once for each head
 }
 
 // commitBytes of texts and units are committed at once.
@@ -172,7 +183,7 @@ func (x *Index) CatchUp(ctx context.Context, heads []cas.Head, o CatchUpOptions)
 		there[string(protocol.RunOf(h.Name))] = h
 	}
 	for range rounds {
-		c := &catching{x: x, ctx: ctx, there: there, tell: o.Tell}
+		c := &catching{x: x, ctx: ctx, there: there, tell: o.Tell, passes: o.Within == 0}
 		c.look()
 		if err := x.dropGone(ctx, c.v, there); err != nil {
 			return err
@@ -192,9 +203,11 @@ func (x *Index) CatchUp(ctx context.Context, heads []cas.Head, o CatchUpOptions)
 				if err := c.commit(); err != nil {
 					return err
 				}
-				if o.Progress != nil {
-					o.Progress(i+1, len(behind))
-				}
+				c.pass(func() {
+					if o.Progress != nil {
+						o.Progress(i+1, len(behind))
+					}
+				})
 			}
 		}
 		if err := c.commit(); err != nil {
@@ -274,6 +287,8 @@ type catching struct {
 	b     builder
 	there map[string]cas.Head
 	tell  func(protocol.RunID, error)
+
+	passes bool // it takes long, and lets others have their turn between two commits
 }
 
 func (c *catching) commit() error {
@@ -376,6 +391,7 @@ func (c *catching) read(run protocol.RunID, h cas.Head) error {
 			if err := c.commit(); err != nil {
 				return err
 			}
+			c.pass(func() {})
 			bytes = 0
 		}
 	}

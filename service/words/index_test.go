@@ -605,17 +605,50 @@ func TestARunThatCannotBeReadIsNamed(t *testing.T) {
 	p.want("rails", run)
 }
 
-// Of a long run, parts are committed; it is searched whole once all are.
-func TestALongRunIsIndexedInParts(t *testing.T) {
-	p := newPlace(t, t.TempDir())
-	const steps = 160
+// long begins a run that says a long text in each of its steps, and drives it to its end.
+func (p *place) long(steps int) protocol.RunID {
+	p.Helper()
 	n := 0
 	long := strings.Repeat("many words of a long text, ", textMax/27)
 	p.e.Performers[protocol.ActRun] = speaker(func(protocol.Turn) string {
 		n++
 		return fmt.Sprintf("step%dx %s", n, long)
 	})
-	run := p.begin(fmt.Sprintf("wf: 1\nname: long\ninputs: {topic: {type: string}}\nlimits: {steps: %d}\ndefaults: {timeout: 1m}\nroles: {a: {run: \"true\"}}\nedges:\n  - {from: START, to: a}\n  - {from: a, to: a, limit: %d, on_limit: END}\n", steps+1, steps-1), "x")
+	return p.begin(fmt.Sprintf("wf: 1\nname: long\ninputs: {topic: {type: string}}\nlimits: {steps: %d}\ndefaults: {timeout: 1m}\nroles: {a: {run: \"true\"}}\nedges:\n  - {from: START, to: a}\n  - {from: a, to: a, limit: %d, on_limit: END}\n", steps+1, steps-1), "x")
+}
+
+// A deletion waits for one commit of an index that takes long, and not for all.
+func TestAPurgeHasItsTurnBetweenTwoCommits(t *testing.T) {
+	p := newPlace(t, t.TempDir())
+	const steps = commitBytes/textMax/2 + 8
+	first, second := p.long(steps), p.long(steps)
+	purged := false
+	if err := p.x.CatchUp(t.Context(), p.heads(), CatchUpOptions{Progress: func(int, int) {
+		if !p.holds(string(first)) {
+			t.Error("nothing is committed yet")
+		}
+		if _, _, err := p.e.Delete(t.Context(), first, engine.Burial{}); err != nil {
+			t.Error(err)
+		}
+		ctx, stop := context.WithTimeout(t.Context(), 10*time.Second)
+		defer stop()
+		if err := p.x.Purge(ctx, []protocol.RunID{first}); err != nil {
+			t.Error(err)
+		}
+		if purged = true; p.holds(string(first)) {
+			t.Error("it is still in the index")
+		}
+	}}); err != nil || !purged {
+		t.Fatal(purged, err)
+	}
+	p.want("step1x", second)
+}
+
+// Of a long run, parts are committed; it is searched whole once all are.
+func TestALongRunIsIndexedInParts(t *testing.T) {
+	p := newPlace(t, t.TempDir())
+	const steps = 160
+	run := p.long(steps)
 	p.catchUp()
 	if len(p.x.at.segs) < 2 {
 		t.Errorf("%d bytes are in %d segments", steps*textMax, len(p.x.at.segs))
