@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"maps"
 	"sync"
@@ -235,7 +234,7 @@ func (c *census) standing(ctx context.Context, run protocol.RunID, h cas.Head, o
 	switch {
 	case err == nil:
 		return standingOf(st), nil
-	case ctx.Err() != nil, errors.Is(err, protocol.ErrBusy), errors.Is(err, protocol.ErrStore):
+	case ctx.Err() != nil, protocol.OfStore(err):
 		return standing{}, err
 	}
 	return standing{seq: h.Seq, status: unreadable, workflow: old.workflow, moved: h.TS}, nil

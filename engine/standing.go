@@ -175,7 +175,7 @@ func (e *Engine) Arriving(ctx context.Context, run protocol.RunID) (x cas.Standi
 	s, err := e.State(ctx, run)
 	switch {
 	case err == nil:
-	case ctx.Err() != nil, errors.Is(err, protocol.ErrUnreachable), errors.Is(err, protocol.ErrBusy):
+	case ctx.Err() != nil, protocol.OfStore(err):
 		return x, "", err
 	default:
 		return x, run, nil

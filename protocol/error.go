@@ -125,6 +125,11 @@ func CodeOf(err error) string {
 	return ""
 }
 
+// OfStore reports whether an error is one of the store and not of the run that was read: another run could not be read either.
+func OfStore(err error) bool {
+	return errors.Is(err, ErrBusy) || errors.Is(err, ErrStore) || errors.Is(err, ErrUnreachable)
+}
+
 // HintOf is the hint of the first Error in err's tree, or "".
 func HintOf(err error) string {
 	if e, ok := errors.AsType[*Error](err); ok {

@@ -2,7 +2,6 @@ package doctor
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -43,7 +42,7 @@ func checkRuns(ctx context.Context, u *compose.Setup, now time.Time) (out []api.
 			run := protocol.RunOf(h.Name)
 			st, err := e.State(ctx, run)
 			switch {
-			case ctx.Err() != nil, errors.Is(err, protocol.ErrBusy), errors.Is(err, protocol.ErrStore):
+			case ctx.Err() != nil, protocol.OfStore(err):
 				return err
 			case err != nil:
 				continue // wf verify tells of what is damaged

@@ -3,7 +3,6 @@ package query
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -107,7 +106,7 @@ func (l Listing) Read(ctx context.Context, e *engine.Engine) (out Listed, err er
 func read(ctx context.Context, e *engine.Engine, run protocol.RunID, unread *[]error) (*rules.State, error) {
 	st, err := e.State(ctx, run)
 	switch {
-	case ctx.Err() != nil, errors.Is(err, protocol.ErrBusy), errors.Is(err, protocol.ErrStore):
+	case ctx.Err() != nil, protocol.OfStore(err):
 		return nil, err
 	case err != nil:
 		*unread = append(*unread, err)

@@ -325,7 +325,7 @@ func (c *catching) run(run protocol.RunID, h cas.Head) error {
 		return nil
 	case c.ctx.Err() != nil:
 		return context.Cause(c.ctx)
-	case errors.Is(err, protocol.ErrBusy), errors.Is(err, protocol.ErrStore), errors.Is(err, protocol.ErrUnreachable):
+	case protocol.OfStore(err):
 		return err
 	case errors.Is(err, protocol.ErrUnknownRun), errors.Is(err, protocol.ErrRunDeleted), errors.Is(err, protocol.ErrHeadMoved):
 		return nil // meanwhile
