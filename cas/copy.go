@@ -24,9 +24,9 @@ type CopyOptions struct {
 	// Forward is called before a run that is there goes on to a new head; its error leaves that run where it is. done is called
 	// when the head has moved, or has not. nil is none.
 	Forward func(ctx context.Context, run protocol.RunID) (done func() error, err error)
-	// Stands is asked where a run is that comes, or goes on, and which run has the tree of runs that it is a part of; "" is itself, and a zero Standing is that it
-	// is not known. nil is for a destination
-	// that is not told, and so does not know before the run is driven.
+	// Stands gives the Standing of a run that comes, or goes on, and the run whose tree of runs it is a part of; "" is itself, and a zero Standing is that it
+	// is not known. Where Stands is nil the destination
+	// does not know it before the run is driven.
 	Stands func(ctx context.Context, run protocol.RunID) (x Standing, root protocol.RunID, err error)
 	// Progress is called after each commit, from the goroutine of Copy; nil is not.
 	Progress func(CopyProgress)

@@ -9,8 +9,8 @@ import (
 // headSeen is a head as it is stored.
 type headSeen struct{ name, value string }
 
-// Moved gives a function that names the heads which moved, came or went since it was called before. The first call takes note of how
-// the store stands: known is false, and any may have moved. The function is not safe for concurrent use. What a head says is compared and
+// Moved gives a function that names the heads which moved, came or went since it was called before. The first call notes the
+// heads that there are: known is false, and any may have moved. The function is not safe for concurrent use. What a head says is compared and
 // not checked: see Heads.
 func (s *Store) Moved() func(ctx context.Context) (names []string, known bool, err error) {
 	var old, spare []headSeen

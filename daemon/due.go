@@ -28,7 +28,7 @@ func (k *Supervisor) queue() engine.Queue {
 	return q
 }
 
-// mostDrives is how many runs a process drives at once, unless it is told: others are left to other processes, or wait.
+// mostDrives is how many runs a process drives at once, unless Options.Drives says otherwise: others are left to other processes, or wait.
 const mostDrives = 256
 
 // When a full process takes some more all the same: a run that it drives may wait for a slot of a group, or an answer, of one that no process drives.

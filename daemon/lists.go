@@ -14,7 +14,7 @@ import (
 	"wf/store"
 )
 
-// listSource finds out which lists of a store change, for all clients that ask to be told:
+// listSource finds out which lists of a store change, for all clients that ask for it:
 //
 //	commit ─► heads that moved ─► runs, deletions, notifications
 //	2 s, commit ─► tables (whether a process is at work on one is no commit)
@@ -74,7 +74,7 @@ func (l *listSource) follow(ctx context.Context, b *lists.Board) {
 			pause = max(lists.Every, listPart*time.Since(began))
 		case ctx.Err() == nil && !told:
 			told = true
-			l.log.Error("changes of lists are not told", "why", describe(err), "again in", gracePeriod)
+			l.log.Error("clients get no changes of lists", "why", describe(err), "again in", gracePeriod)
 		}
 		pauses, stop := context.WithTimeout(ctx, pause)
 		if first = err != nil; !first {
@@ -132,7 +132,7 @@ func (l *listSource) look(ctx context.Context, b *lists.Board, wanted map[protoc
 	return nil
 }
 
-// see reads a list, so that it is told from another. Why it cannot be read is what there is to see of it.
+// see reads a list, so that it can be compared. Of a list that cannot be read the error is compared.
 func (l *listSource) see(ctx context.Context, list protocol.List) (sight, error) {
 	at := time.Now()
 	var items any

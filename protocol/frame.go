@@ -79,7 +79,7 @@ const (
 	FrameListChanged    FrameType = "list_changed"
 )
 
-// List is a list of the HTTP API, GET /v1/<list>, whose changes a client can be told of.
+// List is a list of the HTTP API, GET /v1/<list>, of whose changes a client can get frames.
 type List string
 
 // The lists. Agents and Queue are those of a hub.
@@ -129,7 +129,7 @@ type Request struct {
 	N   int64 // of a ping, given back in the pong
 	CID Link  // the block that is asked for
 
-	Lists []List // to be told of; those that the server does not have are passed over
+	Lists []List // whose changes are wanted; those that the server does not have are passed over
 }
 
 // Frame is a frame to a client. Which fields are set depends on its type:

@@ -35,7 +35,7 @@ const (
 // MaxCatchUp is how many missed firings are started at most.
 const MaxCatchUp = 100
 
-// Firings is how the request ids of the firings of a workflow begin; place tells it apart from others of its name. Where one machine has the store it is the
+// Firings is how the request ids of the firings of a workflow begin; place distinguishes it from others of its name. Where one machine has the store it is the
 // path of the file: where an old schedule and a new one agree about a minute, that is one firing. In a store of several it is Schedule.Place, as
 // each machine has the file where it likes.
 func Firings(workflow, place string) string {

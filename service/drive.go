@@ -78,7 +78,7 @@ func (l *Local) Start(ctx context.Context, s api.Start) (protocol.RunID, bool, e
 	return run, fresh, err
 }
 
-// FiringPlace tells the firings of a workflow with a schedule apart from those of others of its name: see protocol.Firings.
+// FiringPlace distinguishes the firings of a workflow with a schedule from those of others of its name: see protocol.Firings.
 func (l *Local) FiringPlace(f compose.Found) string {
 	if _, several := l.Store.(engine.Queue); several {
 		return f.Program.Workflow.Schedule.Place()

@@ -14,7 +14,7 @@ import (
 	"wf/service/words"
 )
 
-// How long a search waits for what was said since runs were indexed last. What is left is told.
+// How long a search waits for what was said since runs were indexed last. The answer says how much is left: api.Searched.
 const searchWait = 500 * time.Millisecond
 
 // index is made with its first use.
@@ -112,7 +112,7 @@ func showHits(ctx context.Context, found *words.Found, rows []api.Row) error {
 	return errors.Join(errs...)
 }
 
-// IndexAll indexes all that was said, and tells progress if it is not nil how many of the runs that were behind are done.
+// IndexAll indexes all that was said. progress, if it is not nil, is called with how many of the runs that were behind are done.
 func (l *Local) IndexAll(ctx context.Context, progress func(done, of int)) error {
 	heads, err := query.Newest(ctx, l.Store)
 	if err == nil {

@@ -34,7 +34,7 @@ time in which a run was suspended or no process drove it, are not counted. STEPS
 
 --search finds runs by what was said in them: titles, inputs, prompts, answers, errors, and questions with the answers of
 people. All words must occur in a run, in any case and order. A word of three letters or more also finds longer words that
-begin with it, and so does a shorter one with a * behind it. Lines below a run show where the words occur.`,
+begin with it, and so does a shorter one with a * behind it. Below each run are excerpts with the words.`,
 		Example: `  wf ls
   wf ls --status waiting
   wf ls --search "connection refused" --since 7d

@@ -33,7 +33,7 @@ type Server struct {
 
 	// NewCode makes a one-time code for a browser; nil where nothing listens for one.
 	NewCode func() (api.Code, error)
-	// Forks is how many runs there are that were forked from one: no event of it tells. nil where none ever are.
+	// Forks counts the runs that were forked from one: the events of that run do not show them. nil is for a server without forks.
 	Forks func(context.Context, protocol.RunID) (int, error)
 
 	Metrics http.Handler // GET /metrics; nil is none
