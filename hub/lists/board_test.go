@@ -71,12 +71,23 @@ func some(list protocol.List, runs ...protocol.RunID) protocol.Frame {
 
 var both = []protocol.List{protocol.ListRuns, protocol.ListTables}
 
+var sameLinks = cmp.Comparer(func(a, b protocol.Link) bool { return a == b })
+
 func expect(t *testing.T, c *told, want ...protocol.Frame) {
 	t.Helper()
 	for _, w := range want {
-		if d := cmp.Diff(w, c.next(), cmp.Comparer(func(a, b protocol.Link) bool { return a == b })); d != "" {
+		if d := cmp.Diff(w, c.next(), sameLinks); d != "" {
 			t.Fatal(d)
 		}
+	}
+}
+
+// spaced returns when Every has passed since the call: a client that gets two frames about one list gets them that far apart.
+func spaced(t *testing.T, b *lists.Board, other *told) {
+	t.Helper()
+	for range 2 {
+		b.Moved(protocol.ListTables, "T")
+		expect(t, other, some(protocol.ListTables, "T"))
 	}
 }
 
@@ -85,8 +96,9 @@ func TestChangesBetweenTwoFramesAreOneFrame(t *testing.T) {
 		b := &lists.Board{Of: both, Source: watching}
 		c := join(t, b, protocol.ListRuns, "of tomorrow")
 		expect(t, c, all(protocol.ListRuns))
-		b.Moved(protocol.ListTables, "T") // it is not asked for
-		time.Sleep(lists.Every)
+		other := join(t, b, protocol.ListTables)
+		expect(t, other, all(protocol.ListTables))
+		spaced(t, b, other) // c does not ask for its list
 		at := time.Now()
 		b.Moved(protocol.ListRuns, "A")
 		expect(t, c, some(protocol.ListRuns, "A"))
@@ -103,6 +115,7 @@ func TestChangesBetweenTwoFramesAreOneFrame(t *testing.T) {
 		if err := c.leave(); !errors.Is(err, context.Canceled) {
 			t.Error(err)
 		}
+		other.leave()
 		b.Close()
 	})
 }
@@ -111,10 +124,11 @@ func TestChangesBetweenTwoFramesAreOneFrame(t *testing.T) {
 func TestManyRunsAreEverything(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &lists.Board{Of: both, Source: watching}
-		c := join(t, b, protocol.ListRuns)
+		c, other := join(t, b, protocol.ListRuns), join(t, b, protocol.ListTables)
 		expect(t, c, all(protocol.ListRuns))
+		expect(t, other, all(protocol.ListTables))
 		for n := protocol.MaxListed - 1; n <= protocol.MaxListed+1; n++ {
-			time.Sleep(time.Second)
+			spaced(t, b, other)
 			synctest.Wait()
 			c.gate <- true
 			b.Moved(protocol.ListRuns, "first") // is on its way, and stays there
@@ -134,6 +148,7 @@ func TestManyRunsAreEverything(t *testing.T) {
 			expect(t, c, some(protocol.ListRuns, "first"), want)
 		}
 		c.leave()
+		other.leave()
 		b.Close()
 	})
 }
@@ -146,20 +161,17 @@ func TestAClientThatStallsIsToldOnce(t *testing.T) {
 		for _, c := range []*told{slow, quick} {
 			expect(t, c, all(protocol.ListRuns), all(protocol.ListTables))
 		}
-		time.Sleep(time.Second)
 		slow.gate <- true
 		for i := range 1000 {
 			b.Moved(protocol.ListRuns, protocol.RunID(fmt.Sprint(i)))
 			b.All(protocol.ListTables)
-			time.Sleep(lists.Every)
 			expect(t, quick, some(protocol.ListRuns, protocol.RunID(fmt.Sprint(i))), all(protocol.ListTables))
+			synctest.Wait() // slow has its first frame
 		}
 		<-slow.gate
 		expect(t, slow, some(protocol.ListRuns, "0"), all(protocol.ListRuns), all(protocol.ListTables))
-		time.Sleep(time.Minute)
-		if n := len(slow.frames); n != 0 {
-			t.Errorf("%d frames more", n)
-		}
+		time.AfterFunc(time.Minute, func() { b.Moved(protocol.ListRuns, "a minute later") })
+		expect(t, slow, some(protocol.ListRuns, "a minute later")) // and no frame before it
 		slow.leave()
 		quick.leave()
 		b.Close()
@@ -169,13 +181,14 @@ func TestAClientThatStallsIsToldOnce(t *testing.T) {
 func TestTheSourceRunsWhileSomebodyAsks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var running, began int
+		end := make(chan bool) // takes one for each source that may end
 		b := &lists.Board{Of: both, Source: func(ctx context.Context, b *lists.Board) {
 			if running++; running > 1 {
 				t.Error("two sources at once")
 			}
 			began++
 			watching(ctx, b)
-			time.Sleep(time.Second) // it takes its time to end
+			<-end
 			b.All(both...)
 			running--
 		}}
@@ -186,12 +199,25 @@ func TestTheSourceRunsWhileSomebodyAsks(t *testing.T) {
 		one.leave()
 		two.leave()
 		three := join(t, b, protocol.ListTables) // while the source ends
+		synctest.Wait()
+		if began != 1 || running != 1 {
+			t.Errorf("while the first source ends: %d sources began, %d run", began, running)
+		}
+		end <- true
 		expect(t, three, all(protocol.ListTables))
-		time.Sleep(time.Minute)
+		time.AfterFunc(time.Minute, func() { b.Moved(protocol.ListTables, "a minute later") })
+		f := three.next()
+		for f.All { // of the source that ended, and of the one that began
+			f = three.next()
+		}
+		if d := cmp.Diff(some(protocol.ListTables, "a minute later"), f, sameLinks); d != "" {
+			t.Error(d)
+		}
 		if began != 2 || running != 1 {
 			t.Errorf("%d sources began, %d run", began, running)
 		}
 		three.leave()
+		time.AfterFunc(time.Second, func() { end <- true })
 		b.Close()
 		if running != 0 {
 			t.Error("the source runs without a client")
