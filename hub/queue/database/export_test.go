@@ -24,5 +24,8 @@ func Hang(t testing.TB, s *Store) (write func() error, end func()) {
 	return func() error { return turn.Write(line.Change{Jobs: []line.Record{job}}) }, turn.End
 }
 
+// SweepUpTo removes what was gone at a version, and gives that of now, or the same where it failed.
+func SweepUpTo(s *Store, version int64) int64 { return s.sweep(version) }
+
 // Sweep removes what was gone when it is called.
 func Sweep(s *Store) { s.sweep(s.sweep(0)) }

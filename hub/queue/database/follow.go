@@ -87,7 +87,10 @@ func (s *Store) listen(hints chan<- struct{}) {
 }
 
 const (
-	sweepJobs    = `with gone as (delete from wfhub.jobs where job is null and version <= $1 returning version) update wfhub.meta set swept = greatest(swept, coalesce((select max(version) from gone), 0)) returning version`
+	// The row of meta is locked first, as in a turn: one that holds it may wait for the row of a job.
+	sweepJobs = `with m as materialized (select from wfhub.meta for update),
+	gone as (delete from wfhub.jobs where job is null and version <= $1 and exists (select from m) returning version)
+	update wfhub.meta set swept = greatest(swept, coalesce((select max(version) from gone), 0)) returning version`
 	sweepWorkers = `delete from wfhub.workers w where seen < ` + now + ` - $2 and not exists (select from wfhub.links l where l.worker = w.id and l.until > ` + now + `)`
 	sweepLinks   = `delete from wfhub.links where until < ` + now + ` - $2`
 )

@@ -368,3 +368,38 @@ func TestTwoHubsMakeOneQueue(t *testing.T) {
 		}
 	}
 }
+
+// Rows of jobs that are gone are removed while another hub puts one of these jobs anew: neither waits for what the other one holds.
+func TestAJobThatComesBackWhileItsRowIsRemoved(t *testing.T) {
+	a, b, dsn := two(t)
+	srv := pgtest.Shared(t)
+	submit(t, a, "late", "gone")
+	for _, id := range []string{"late", "gone"} {
+		must(a.Queue.Purge(t.Context(), id))(t)
+	}
+	purged := database.SweepUpTo(a, 0)
+	write, end := database.Hang(t, b) // it has the row of meta, and puts the job "late"
+	defer end()
+	swept := make(chan int64, 1)
+	go func() { swept <- database.SweepUpTo(a, purged) }()
+	for { // until it waits
+		if n := must(srv.Ask(t.Context(), dsn, `select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`))(t); n[0] != "0" {
+			break
+		}
+	}
+	if err := write(); err != nil {
+		t.Errorf("the job is put: %v", err)
+	}
+	if version := <-swept; version != purged+1 {
+		t.Errorf("removed at version %d, want %d", version, purged+1)
+	}
+	if got := must(srv.Ask(t.Context(), dsn, `select j.id || ' ' || (j.job is not null) || ' ' || (m.swept = `+fmt.Sprint(purged)+`) from wfhub.jobs j, wfhub.meta m`))(t); !slices.Equal(got, []string{"late true true"}) {
+		t.Errorf("rows of jobs: %q", got)
+	}
+	if err := a.Queue.Sync(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if _, err := a.Queue.Find(t.Context(), "late"); err != nil {
+		t.Error(err)
+	}
+}
