@@ -36,7 +36,10 @@ type subscription struct {
 }
 
 // telling is a list_request that is served.
-type telling struct{ stop context.CancelFunc }
+type telling struct {
+	stop context.CancelFunc
+	done chan struct{} // closed when its last frame is out
+}
 
 // pingEvery is how often a client is pinged; two that are not answered end the socket.
 const pingEvery = 20 * time.Second
@@ -90,7 +93,8 @@ func (k *socket) handle(r protocol.Request, raw []byte) error {
 	return nil
 }
 
-// cancel ends a subscription, wherever it led.
+// cancel ends a subscription, wherever it led. It waits until the last frame of a list_request is out: else a client that takes no frame
+// could have the hub begin any number of them.
 func (k *socket) cancel(id string) error {
 	k.mu.Lock()
 	s, ok := k.subs[id]
@@ -104,6 +108,7 @@ func (k *socket) cancel(id string) error {
 		return nil
 	case s.told != nil:
 		s.told.stop()
+		<-s.told.done
 		return nil
 	}
 	b, err := protocol.Request{Type: protocol.FrameCancel, ID: id}.Encode(k.Codec)
@@ -127,7 +132,7 @@ func (k *socket) tell(r protocol.Request) error {
 		return err
 	}
 	ctx, stop := context.WithCancel(k.Ctx)
-	t := &telling{stop}
+	t := &telling{stop, make(chan struct{})}
 	k.mu.Lock()
 	err := k.full()
 	if err == nil {
@@ -138,7 +143,8 @@ func (k *socket) tell(r protocol.Request) error {
 		stop()
 		return err
 	}
-	k.Go(func() {
+	serve := func() {
+		defer close(t.done)
 		defer stop()
 		if err := k.hub.lists.Serve(ctx, r, k.SendFrame); ctx.Err() == nil {
 			k.Send(protocol.ReplayError(r.ID, err))
@@ -148,7 +154,11 @@ func (k *socket) tell(r protocol.Request) error {
 		if k.subs[r.ID].told == t {
 			delete(k.subs, r.ID)
 		}
-	})
+	}
+	if !k.Go(serve) { // the socket is ending
+		stop()
+		close(t.done)
+	}
 	return nil
 }
 

@@ -1,0 +1,84 @@
+package relay_test
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"wf/hub/queue/embedded"
+	"wf/hub/relay"
+	"wf/protocol"
+)
+
+// pipes is a listener of connections that hold nothing back: a write ends when it was read.
+type pipes struct {
+	conns chan net.Conn
+	done  chan struct{}
+}
+
+func (p pipes) Accept() (net.Conn, error) {
+	select {
+	case c := <-p.conns:
+		return c, nil
+	case <-p.done:
+		return nil, net.ErrClosed
+	}
+}
+
+func (p pipes) Close() error   { close(p.done); return nil }
+func (p pipes) Addr() net.Addr { return &net.TCPAddr{} }
+
+func (p pipes) dial(context.Context, string, string) (net.Conn, error) {
+	here, there := net.Pipe()
+	p.conns <- there
+	return here, nil
+}
+
+// A client that takes no frame gets no further list_request served in the place of one: its requests are read when that has ended, so it
+// cannot have the hub keep any number of them.
+func TestListRequestsOfAClientThatStallsAreNotRead(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		s := must(embedded.Open(filepath.Join(dir, "hub.db")))(t)
+		hub := &relay.Hub{Queue: s.Queue, Registry: s.Registry, Pointers: s.Pointers, Name: "hub", Version: "1", Log: logger(t), Patience: time.Hour}
+		l := pipes{make(chan net.Conn), make(chan struct{})}
+		h := &http.Server{Handler: served(everyone, hub.Handler())}
+		ended := make(chan error, 1)
+		go func() { ended <- h.Serve(l) }()
+		wire := &http.Transport{DialContext: l.dial}
+		conn, _, err := websocket.Dial(t.Context(), "http://pipe/v1/replay", &websocket.DialOptions{
+			HTTPClient: &http.Client{Transport: wire}, Subprotocols: []string{protocol.FramesJSON}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		const many = 100
+		request := []byte(`{"type":"list_request","id":"l","lists":["queue"` + strings.Repeat(`,"queue"`, 500) + `]}`)
+		sent := make(chan int, 1)
+		go func() {
+			n := 0
+			for n < many && conn.Write(t.Context(), websocket.MessageText, request) == nil {
+				n++
+			}
+			sent <- n
+		}()
+		synctest.Wait()
+		conn.CloseNow()
+		if n := <-sent; n > 10 { // one is served; the buffers on the way hold some
+			t.Errorf("%d requests of a client that takes no frame were read", n)
+		}
+		wire.CloseIdleConnections()
+		h.Close()
+		<-ended
+		hub.Close()
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
