@@ -171,6 +171,7 @@ func (q *Queue) tryLease(ctx context.Context, worker string, fits func(queue.Ent
 		now := t.Now()
 		j := q.first(now, fits)
 		if j == nil {
+			q.arm() // one may be due by the time of the Keeper, and by that of turns not yet: the timer has passed
 			return nil
 		}
 		_, epoch := t.Last()
