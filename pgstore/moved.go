@@ -20,8 +20,8 @@ const (
 // mostMoved is how many heads a look at what moved names at most.
 const mostMoved = 5000
 
-// Moved gives a function that names the heads which moved, came or went since it was called before. known is false where that cannot be
-// told, or where it is more than some thousands: any may have. The first call takes note of how the store stands, and knows nothing.
+// Moved gives a function that names the heads which moved, came or went since it was called before. known is false where that is not
+// known, or where it is more than some thousands: any may have. The first call only notes the state of the store, and known is false.
 func (s *Store) Moved() func(ctx context.Context) (names []string, known bool, err error) {
 	var snapshot, history string
 	var last time.Time

@@ -21,7 +21,7 @@ const (
 	writeNote = `insert into wf.notes as w (name, n, body) values ($1, 1, $3) on conflict (name) do update set n = w.n + 1, body = excluded.body where w.n = $2 returning n`
 )
 
-// noteTime bounds a change, also while the database is away: who asks for it tries again.
+// noteTime bounds a change, also while the database is away: the caller tries again.
 const noteTime = 30 * time.Second
 
 // Change has do make another text of the one that is there, nil for none; nil leaves it. Where another process was faster do is called again, with what that

@@ -6,16 +6,17 @@
 // # Words
 //
 //	source   what finds out about changes, once for all subscriptions, and only while there are some
-//	watched  of a list: a change from now on is told. The first frame about a list says so
+//	watched  a list whose changes the source reports from now on. The first frame about a list says so
 //
 // # Nothing is missed
 //
-// A source takes note of how a list stands, and then says All; a client reads the list when it hears that. What happens in
-// between is told again. Each frame says what changed since the one before it, about the same list.
+// A source first notes the state of a list and then calls All; a client reads the list when that frame arrives. A change in
+// between is reported once more. Each frame says what changed since the one before it, about the same list.
 //
 // # Slow clients
 //
-// What is still to be told of a list is at most protocol.MaxListed runs; beyond that it is everything, whatever its size.
+// For each list a subscription keeps at most protocol.MaxListed runs that it has not sent yet; with more it keeps only that any run
+// may have changed.
 package lists
 
 import (
@@ -37,7 +38,7 @@ const Every = 100 * time.Millisecond
 type Board struct {
 	Of []protocol.List // that can be subscribed to
 	// Source tells the board what changes, until ctx ends. It is called when the first subscription begins, and its context
-	// ends with the last one. For each list that is wanted it takes note of how it stands, calls All, and from then on Moved
+	// ends with the last one. For each list that is wanted it notes the state of the list, calls All, and from then on Moved
 	// or All whenever something has changed. Wanted says when there are other lists.
 	Source func(ctx context.Context, b *Board)
 

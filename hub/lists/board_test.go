@@ -178,7 +178,7 @@ func TestAClientThatStallsIsToldOnce(t *testing.T) {
 	})
 }
 
-func TestTheSourceRunsWhileSomebodyAsks(t *testing.T) {
+func TestTheSourceRunsWhileAClientAsks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var running, began int
 		end := make(chan bool) // takes one for each source that may end

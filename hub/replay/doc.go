@@ -29,7 +29,7 @@
 //
 // # Lists
 //
-// A list_request is told which lists change, by package lists: of a crowd of clients the store is looked at once.
+// A list_request is answered with the names of lists that change, by package lists: the store is looked at once for all clients.
 //
 // # Not here
 //

@@ -17,7 +17,7 @@ import (
 type Server struct {
 	Feed   protocol.Feed
 	Deltas protocol.Deltas // nil is no live output
-	Lists  *lists.Board    // nil is none whose changes are told
+	Lists  *lists.Board    // whose changes are reported; nil refuses a list_request
 
 	Heartbeat     time.Duration // of a quiet subscription; default 15 s
 	WriteTimeout  time.Duration // for one frame; default 10 s. Then the client is too_slow

@@ -59,7 +59,7 @@ func (k *socket) handle(r protocol.Request, _ []byte) error {
 		})
 	case protocol.FrameListRequest:
 		if k.s.Lists == nil {
-			return fmt.Errorf("no changes of lists are told here: %w", protocol.ErrBadRequest)
+			return fmt.Errorf("this server does not report changes of lists: %w", protocol.ErrBadRequest)
 		}
 		return k.subscribe(r.ID, func(ctx context.Context) error { return k.s.Lists.Serve(ctx, r, k.SendFrame) })
 	case protocol.FrameCancel:

@@ -5,7 +5,7 @@
 //
 // # Words
 //
-//	version  the number of a change of jobs. Those who change jobs hold the row of meta meanwhile, so that versions become
+//	version  the number of a change of jobs. A turn that changes jobs holds the row of meta, so that versions become
 //	         visible in their order: a hub that has heard one has missed none before it
 //	link     that a worker is connected to a hub, until a time
 //
@@ -40,7 +40,7 @@ import (
 type Options struct {
 	// Poll is how often changes of other hubs are looked for that did not announce themselves; default 1 s.
 	Poll time.Duration
-	// Outage is told once when the database is lost, with the error, and with nil once it answers again. It must not block; nil is
+	// Outage is called once with the error when the database is lost, and with nil once it answers again. It must not block; nil is
 	// allowed.
 	Outage func(error)
 
