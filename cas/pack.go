@@ -229,12 +229,12 @@ type unpacked struct {
 // the lost ones.
 func unpack(stored []byte) ([]unpacked, error) {
 	segs, err := segments(stored)
-	if len(segs) == 0 && err == nil {
-		err = errEmptyPack
-	}
 	count := 0
 	for _, s := range segs {
 		count += s.count
+	}
+	if count == 0 && err == nil { // without segments, or with empty ones
+		err = errEmptyPack
 	}
 	out := make([]unpacked, 0, count)
 	for _, s := range segs {

@@ -20,9 +20,6 @@ func PackBlocks(blocks []Block) []byte { return pack(blocks) }
 // names.
 func UnpackBlocks(stored []byte) ([]Block, error) {
 	us, err := unpack(stored)
-	if err == nil && len(us) == 0 {
-		err = errEmptyPack
-	}
 	if err != nil {
 		return nil, err
 	}

@@ -44,3 +44,16 @@ func TestPackedLen(t *testing.T) {
 		}
 	}
 }
+
+// What is no stored form of blocks is damage, also where it says that it holds none.
+func TestUnpackOfDamage(t *testing.T) {
+	block := Raw([]byte("a text"))
+	for _, bad := range [][]byte{nil, {0}, {1, 0}, {2, 0, packPlain}, {2, 0, packPlain, 2, 0, packPlain}, {2, 1, packPlain}, {3, 0, packPlain, 0}, PackBlock(block)[:5]} {
+		if _, err := UnpackBlock(block.Link, bad); !errors.Is(err, protocol.ErrCorrupt) {
+			t.Errorf("%x: %v", bad, err)
+		}
+		if all, err := UnpackBlocks(bad); !errors.Is(err, protocol.ErrCorrupt) {
+			t.Errorf("%x: %d blocks, %v", bad, len(all), err)
+		}
+	}
+}
