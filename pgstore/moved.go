@@ -22,6 +22,7 @@ const mostMoved = 5000
 
 // Moved gives a function that names the heads which moved, came or went since it was called before. known is false where that is not
 // known, or where it is more than some thousands: any may have. The first call only notes the state of the store, and known is false.
+// After an error the next call names what this one should have named.
 func (s *Store) Moved() func(ctx context.Context) (names []string, known bool, err error) {
 	var snapshot, history string
 	var last time.Time
@@ -37,24 +38,23 @@ func (s *Store) Moved() func(ctx context.Context) (names []string, known bool, e
 		}
 		back := len(got[0][1]) == 1 && got[0][1][0] == 1
 		known = most > 0 && !back && history == string(got[0][2]) && len(got) <= mostMoved
-		snapshot, history, last = string(got[0][0]), string(got[0][2]), asked
-		if !known {
-			return nil, false, nil
-		}
 		heads := map[int32]bool{}
 		for _, r := range got {
 			for id := range slices.Chunk(r[3], 4) {
 				heads[readInt(id)] = true
 			}
 		}
-		if len(heads) == 0 || len(heads) > mostMoved {
-			return nil, len(heads) == 0, nil
+		if known = known && len(heads) <= mostMoved; known && len(heads) > 0 {
+			all := slices.Collect(maps.Keys(heads))
+			moved, err := s.query(ctx, namesOfHeads, ints(len(all), func(i int) int32 { return all[i] }))
+			if err != nil {
+				return nil, false, err // the next call names them
+			}
+			for _, r := range moved {
+				names = append(names, string(r[0]))
+			}
 		}
-		all := slices.Collect(maps.Keys(heads))
-		moved, err := s.query(ctx, namesOfHeads, ints(len(all), func(i int) int32 { return all[i] }))
-		for _, r := range moved {
-			names = append(names, string(r[0]))
-		}
-		return names, err == nil, err
+		snapshot, history, last = string(got[0][0]), string(got[0][2]), asked
+		return names, known, nil
 	}
 }

@@ -66,6 +66,41 @@ func TestMovedHeadsAreNamed(t *testing.T) {
 	look("run/late")
 }
 
+// What a look that failed could not name is named by the next one.
+func TestMovedHeadsAreNamedAfterALookThatFailed(t *testing.T) {
+	dsn, ctx := fresh(t, running(t)), t.Context()
+	s := open(t, dsn)
+	moved := s.Moved()
+	if _, _, err := moved(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := moveMemory(t, s, "a", 0, 1); err != nil {
+		t.Fatal(err)
+	}
+	gate := must(pgconn.Connect(ctx, dsn))(t)
+	defer gate.Close(context.WithoutCancel(ctx))
+	if err := gate.Exec(ctx, `begin; lock table wf.heads in access exclusive mode`).Close(); err != nil {
+		t.Fatal(err)
+	}
+	looking, stop := context.WithCancel(ctx)
+	failed := make(chan error, 1)
+	go func() {
+		_, _, err := moved(looking)
+		failed <- err
+	}()
+	until(t, dsn, `select count(*) from pg_locks where relation = 'wf.heads'::regclass and not granted`, 1)
+	stop()
+	if err := <-failed; !errors.Is(err, context.Canceled) {
+		t.Fatalf("a look that was cancelled: %v", err)
+	}
+	if err := gate.Exec(ctx, `rollback`).Close(); err != nil {
+		t.Fatal(err)
+	}
+	if names, known, err := moved(ctx); err != nil || !known || !slices.Equal(names, []string{"memory/a"}) {
+		t.Errorf("the next look names %q, known: %v, %v", names, known, err)
+	}
+}
+
 // A server that was started anew may have given numbers of transactions out again.
 func TestWhatMovedIsUnknownAfterARestart(t *testing.T) {
 	srv, ctx := started(pgtest.Start())(t), t.Context()
