@@ -40,7 +40,10 @@ func (h *Hub) claim(l *link, runs []Run) error {
 			return err
 		}
 		if owner != l.id {
-			if err := h.contested(l, r, owner); err != nil {
+			err := h.contested(l, r, owner)
+			if isAway(err) {
+				l.unrecorded[r.ID] = r
+			} else if err != nil {
 				return err
 			}
 			continue

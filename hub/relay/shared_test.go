@@ -2,6 +2,7 @@ package relay_test
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -217,6 +218,54 @@ func TestTheDatabaseOfTheQueueIsLost(t *testing.T) {
 	if status, answer := h.post(`{"workflow":"fix","request_id":"job1"}`); status != http.StatusCreated {
 		t.Errorf("have %d %s", status, answer)
 	}
+	for n := 0; len(said) > 0; {
+		if text := <-said; text == "registered with the hub" {
+			if n++; n > 1 {
+				t.Error("the worker has lost its connection")
+			}
+		}
+	}
+}
+
+// gets are pointers that are counted, by run R, and read unless the database is away for the nth.
+type gets struct {
+	queue.Pointers
+	counted chan int
+	away    int
+}
+
+func (g gets) Get(ctx context.Context, run protocol.RunID) (queue.Pointer, error) {
+	if run == "R" {
+		n := <-g.counted + 1
+		g.counted <- n
+		if n == g.away {
+			return queue.Pointer{}, fmt.Errorf("run %s: %w", run, protocol.ErrUnreachable)
+		}
+	}
+	return g.Pointers.Get(ctx, run)
+}
+
+// The database is lost while a worker is refused a run that another one has: it stays connected, and what it said is looked at again.
+func TestTheDatabaseIsLostWhileTwoWorkersClaimOneRun(t *testing.T) {
+	h := newHouse(t)
+	h.hub.Heartbeat = 50 * time.Millisecond
+	a := newDesk(h, "a", "fix")
+	a.say("R", "one")
+	counted := make(chan int, 1)
+	counted <- -1                             // of a
+	h.hub.Pointers = gets{h.kept, counted, 2} // first comes whose it is
+	a.arrive()
+	h.pointed("R", func(p queue.Pointer) bool { return p.Worker == "a" })
+	b, said := newDesk(h, "b", "fix"), make(chan string, 1000)
+	b.worker.Log = slog.New(heard{said})
+	b.say("R", "one")
+	b.arrive()
+	h.await(2)
+	h.until(func() bool { // each heartbeat is a change
+		n := <-counted
+		counted <- n
+		return n >= 3
+	})
 	for n := 0; len(said) > 0; {
 		if text := <-said; text == "registered with the hub" {
 			if n++; n > 1 {
