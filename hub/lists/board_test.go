@@ -51,8 +51,8 @@ func join(t *testing.T, b *lists.Board, names ...protocol.List) *told {
 func watching(ctx context.Context, b *lists.Board) {
 	for ctx.Err() == nil {
 		wanted, other := b.Wanted()
-		for list, watched := range wanted {
-			if !watched {
+		for _, list := range both { // in the order in which they are sent
+			if watched, is := wanted[list]; is && !watched {
 				b.All(list)
 			}
 		}
