@@ -2,6 +2,8 @@ package daemon
 
 import (
 	"context"
+	"fmt"
+	"hash/fnv"
 	"log/slog"
 	"net/http"
 	"os"
@@ -124,17 +126,24 @@ func New(u *compose.Setup, s store.Store, o Options) (*Daemon, error) {
 		_, err := s.Head(ctx, "")
 		return err
 	})
-	d.server = &server.Server{Service: d.Service, Feed: s, Forks: countForks(s), Name: d.Name, Version: u.Version, Replay: d.replay.WebSocket(), Events: d.replay.Events(), Page: web.Handler(),
+	d.server = &server.Server{Service: d.Service, Feed: s, Forks: forksOf(s), Name: d.Name, Version: u.Version, Replay: d.replay.WebSocket(), Events: d.replay.Events(), Page: web.Handler(),
 		Metrics: all, Ready: d.probe.ready, Log: d.Log,
 		Hooks: &hook.Receiver{Find: d.hook, Log: o.Log}}
 	return d, nil
 }
 
-// countForks counts the runs that were forked from one.
-func countForks(s store.Store) func(context.Context, protocol.RunID) (int, error) {
-	return func(ctx context.Context, run protocol.RunID) (int, error) {
+// forksOf tells the sets of forks of a run from each other: one that is deleted and one that is made leave as many.
+func forksOf(s store.Store) func(context.Context, protocol.RunID) (string, error) {
+	return func(ctx context.Context, run protocol.RunID) (string, error) {
 		forks, err := s.Forks(ctx, run)
-		return len(forks), err
+		if err != nil || len(forks) == 0 {
+			return "", err
+		}
+		h := fnv.New64a()
+		for _, f := range forks {
+			fmt.Fprintln(h, f.Run)
+		}
+		return fmt.Sprintf("%x", h.Sum64()), nil
 	}
 }
 

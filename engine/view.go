@@ -31,6 +31,9 @@ func (e *Engine) ViewWindow(ctx context.Context, run protocol.RunID, w api.Windo
 	}
 	p.most = w.Bytes
 	b, err := e.viewer(ctx, run, s, p, false)
+	if err == nil {
+		err = b.kin(ctx)
+	}
 	if err == nil && w.At == 0 { // what was cannot be mended
 		err = b.mends(ctx)
 	}
@@ -137,7 +140,7 @@ func (b *viewer) all(ctx context.Context, first protocol.Seq) error {
 		return err
 	}
 	b.v.Foreign = b.e.Foreign(ctx, h, b.s)
-	return b.kin(ctx)
+	return nil
 }
 
 // mostForks is how many forks of a run a view names.

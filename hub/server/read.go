@@ -213,8 +213,8 @@ func withForks(handle handler) handler {
 		if s.Forks == nil {
 			return "", nil
 		}
-		n, err := s.Forks(c.Context(), c.run)
-		return fmt.Sprintf("-%d", n), err
+		forks, err := s.Forks(c.Context(), c.run)
+		return "-" + forks, err
 	})
 }
 

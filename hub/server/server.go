@@ -33,8 +33,9 @@ type Server struct {
 
 	// NewCode makes a one-time code for a browser; nil where nothing listens for one.
 	NewCode func() (api.Code, error)
-	// Forks counts the runs that were forked from one: the events of that run do not show them. nil is for a server without forks.
-	Forks func(context.Context, protocol.RunID) (int, error)
+	// Forks is another text for each set of runs that were forked from one: the events of that run do not show them.
+	// nil is for a server without forks.
+	Forks func(context.Context, protocol.RunID) (string, error)
 
 	Metrics http.Handler // GET /metrics; nil is none
 	// Ready is nil where requests are answered, else why they are not, which only the log is told; nil is always.
