@@ -110,14 +110,9 @@ func (b *builder) unit(id string) *unit {
 // sorted are the words in order.
 func (b *builder) sorted() []string { return slices.Sorted(maps.Keys(b.words)) }
 
-// opened is a segment with what its words are read from.
-type opened struct {
-	*segment
-	io.ReaderAt
-}
-
-// merge adds segments, without the units that drop names. Parts of a unit become one.
-func (b *builder) merge(all []opened, drop func(id string) bool) error {
+// merge adds segments of a folder, without the units that drop names. Parts of a unit become one where no other segment has what is
+// between them.
+func (b *builder) merge(f folder, all []*segment, drop map[string]bool) error {
 	type part struct{ seg, unit int }
 	parts := map[string][]part{}
 	var order []string
@@ -126,7 +121,7 @@ func (b *builder) merge(all []opened, drop func(id string) bool) error {
 		moved[i] = make([]uint32, len(s.docs))
 		for j := range s.units {
 			id := s.units[j].id
-			if drop(id) {
+			if drop[id] {
 				continue
 			}
 			if parts[id] == nil {
@@ -138,26 +133,25 @@ func (b *builder) merge(all []opened, drop func(id string) bool) error {
 	for _, id := range order {
 		list := parts[id]
 		slices.SortFunc(list, func(x, y part) int { return int(all[x.seg].units[x.unit].from - all[y.seg].units[y.unit].from) })
-		last := list[len(list)-1]
-		u := all[last.seg].units[last.unit]
-		u.from = all[list[0].seg].units[list[0].unit].from
-		b.begin(u)
 		for _, p := range list {
+			b.begin(all[p.seg].units[p.unit])
 			for d, end := all[p.seg].docsOf(p.unit); d < end; d++ {
 				b.docs = append(b.docs, all[p.seg].docs[d])
 				moved[p.seg][d] = uint32(len(b.docs))
 			}
+			b.ends[len(b.ends)-1] = uint32(len(b.docs))
 		}
-		b.ends[len(b.ends)-1] = uint32(len(b.docs))
 	}
 	for i, s := range all {
-		err := s.words(s, "", func(w string, docs func(func(uint32))) bool {
-			docs(func(d uint32) {
-				if to := moved[i][d]; to > 0 {
-					b.add(w, to-1)
-				}
+		err := f.with(s, func(r io.ReaderAt) error {
+			return s.words(r, "", func(w string, docs func(func(uint32))) bool {
+				docs(func(d uint32) {
+					if to := moved[i][d]; to > 0 {
+						b.add(w, to-1)
+					}
+				})
+				return true
 			})
-			return true
 		})
 		if err != nil {
 			return err

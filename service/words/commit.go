@@ -1,10 +1,12 @@
 package words
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 
 	"wf/protocol"
@@ -13,15 +15,19 @@ import (
 // Sizes of segments. Small ones are joined eightfold, so that each text is written a few times alone; large ones stay, so that
 // a purge writes little.
 const (
-	joinMany  = 8
-	joinFrom  = 8 << 10
-	joinUpTo  = 512 << 10
+	joinMany = 8
+	joinFrom = 8 << 10
+	joinUpTo = 512 << 10
+
+	joinAtOnce = 4 * joinMany // of them make one that can be read: segMost
+
 	headsMany = 32 // units from which heads are listed at once
 )
 
-// commit adds what a builder has, and drops units with what builds on them. The caller has the turn.
-func (x *Index) commit(ctx context.Context, b *builder, drop []string) error {
-	unlock, err := x.folder.lock(ctx)
+// commit adds what a builder has, and drops units with what builds on them. Where another process writes until wait ends, that is kept in
+// memory. The caller has the turn.
+func (x *Index) commit(ctx, wait context.Context, b *builder, drop []string) error {
+	unlock, err := x.folder.lock(wait)
 	writes := err == nil
 	if writes {
 		defer unlock()
@@ -30,9 +36,12 @@ func (x *Index) commit(ctx context.Context, b *builder, drop []string) error {
 		return context.Cause(ctx)
 	}
 	x.mu.Lock()
-	v := x.refresh() // what other processes wrote before
+	v, failed := x.refresh() // what other processes wrote before
 	x.mu.Unlock()
-	gone := v.with(drop)
+	if failed != nil {
+		return failed
+	}
+	gone := v.below(drop)
 	segs := slices.Clone(v.segs)
 	if b != nil {
 		s, err := x.fitting(ctx, b, v)
@@ -46,6 +55,9 @@ func (x *Index) commit(ctx context.Context, b *builder, drop []string) error {
 	segs, bad := x.without(segs, gone)
 	if bad == nil {
 		segs, bad = x.joined(segs, writes)
+	}
+	if bad != nil && !damage(bad) {
+		return bad
 	}
 	if bad != nil { // all of it is indexed again
 		x.discard()
@@ -70,7 +82,8 @@ func (x *Index) commit(ctx context.Context, b *builder, drop []string) error {
 	}
 	x.hold(own)
 	if err == nil {
-		x.ignore, x.stamp = false, x.folder.stamp()
+		x.ignore = false
+		x.stamp, err = x.folder.stamp()
 	}
 	unread := !slices.ContainsFunc(v.segs, func(s *segment) bool { return s.memo == nil }) // what the folder holds is not known
 	if err != nil && (len(gone) > 0 || len(drop) > 0 && unread) && x.folder.exists() {
@@ -84,18 +97,28 @@ var errKept = errors.New("the index cannot be written")
 
 // write puts the segments that are in memory into the folder, has these alone count, and gives them as they lie there.
 func (x *Index) write(segs []*segment) (own []*segment, err error) {
-	var names []string
+	var names, puts []string
 	for _, s := range segs {
 		if s.memo != nil {
 			put := *s // others may read this one
 			if put.name, err = x.folder.put(s.memo); err != nil {
-				return nil, err
+				break
 			}
+			puts = append(puts, put.name)
 			put.memo, s = nil, &put
 		}
 		own, names = append(own, s), append(names, s.name)
 	}
-	return own, x.folder.count(names)
+	if err == nil {
+		err = x.folder.count(names)
+	}
+	if err != nil { // a disk that is full has room for them no more than for what counts
+		for _, name := range puts {
+			err = errors.Join(err, os.Remove(filepath.Join(x.folder.dir, name)))
+		}
+		return nil, err
+	}
+	return own, x.folder.sweep(names)
 }
 
 // fitting is what a builder has, as a segment, without what another process has indexed meanwhile and without runs that were deleted;
@@ -110,9 +133,9 @@ func (x *Index) fitting(ctx context.Context, b *builder, v *view) (*segment, err
 		more = false
 		for i := range b.units {
 			u := &b.units[i]
-			base := u.base != "" && v.units[u.id] == nil && v.at(u.base) < u.shared && (b.unit(u.base) == nil || out[u.base])
+			base := u.base != "" && v.unit(u.id) == nil && v.at(u.base) < u.shared && (b.unit(u.base) == nil || out[u.base])
 			at := v.at(u.id)
-			if v.units[u.id] == nil {
+			if v.unit(u.id) == nil {
 				at = u.shared
 			}
 			if !out[u.id] && (deleted[u.id] || base || u.from != at) {
@@ -167,8 +190,7 @@ func (x *Index) deleted(ctx context.Context, b *builder) (map[string]bool, error
 // memorize makes a segment in memory.
 func (x *Index) memorize(b *builder) (*segment, error) {
 	memo := b.encode(x.key())
-	s := &segment{memo: memo}
-	read, err := readSegment(s.reader(), len(memo), x.key())
+	read, err := readSegment(bytes.NewReader(memo), len(memo), x.key())
 	if err != nil {
 		return nil, err
 	}
@@ -203,7 +225,7 @@ func (x *Index) joined(segs []*segment, writes bool) ([]*segment, error) {
 	for most := joinFrom; most <= joinUpTo; most *= joinMany {
 		var small, rest []*segment
 		for _, s := range segs {
-			if s.size < most && (writes || s.memo != nil) {
+			if s.size < most && (writes || s.memo != nil) && len(small) < joinAtOnce {
 				small = append(small, s)
 			} else {
 				rest = append(rest, s)
@@ -223,13 +245,8 @@ func (x *Index) joined(segs []*segment, writes bool) ([]*segment, error) {
 
 // made is one segment in memory of some, without the units that are dropped; nil where none is left.
 func (x *Index) made(segs []*segment, drop map[string]bool) (*segment, error) {
-	all, shut, err := x.openAll(segs)
-	if err != nil {
-		return nil, err
-	}
-	defer shut()
 	var b builder
-	if err := b.merge(all, func(id string) bool { return drop[id] }); err != nil || len(b.units) == 0 {
+	if err := b.merge(x.folder, segs, drop); err != nil || len(b.units) == 0 {
 		return nil, err
 	}
 	return x.memorize(&b)
@@ -277,7 +294,7 @@ func (x *Index) Purge(ctx context.Context, runs []protocol.RunID) error {
 	x.mu.Lock()
 	x.purges = nil
 	x.mu.Unlock()
-	p.done, p.err = true, x.commit(ctx, nil, p.ids)
+	p.done, p.err = true, x.commit(ctx, ctx, nil, p.ids)
 	if errors.Is(p.err, errKept) {
 		if gone := os.RemoveAll(x.folder.dir); gone == nil {
 			p.err = nil

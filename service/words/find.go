@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"io"
 	"io/fs"
 	"math"
 	"math/bits"
@@ -36,27 +37,32 @@ const never = math.MaxUint32
 func (x *Index) Find(ctx context.Context, terms []api.Wanted, by string) (*Found, error) {
 	for {
 		x.mu.Lock()
-		v := x.refresh()
+		v, err := x.refresh()
 		x.mu.Unlock()
+		if err != nil {
+			return nil, err
+		}
 		f, err := x.find(ctx, v, terms, by)
 		switch {
 		case err == nil:
 			return f, nil
 		case ctx.Err() != nil:
 			return nil, context.Cause(ctx)
-		case errors.Is(err, fs.ErrNotExist) && !x.holds(v):
+		case !damage(err):
+			return nil, err
+		}
+		x.mu.Lock()
+		now, later := x.refresh()
+		x.mu.Unlock()
+		switch {
+		case later != nil:
+			return nil, later
+		case errors.Is(err, fs.ErrNotExist) && now != v:
 			// another process has replaced a segment
 		default:
 			x.discard()
 		}
 	}
-}
-
-// holds reports whether a view is still what is there.
-func (x *Index) holds(v *view) bool {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return x.refresh() == v
 }
 
 func (x *Index) find(ctx context.Context, v *view, terms []api.Wanted, by string) (*Found, error) {
@@ -66,25 +72,22 @@ func (x *Index) find(ctx context.Context, v *view, terms []api.Wanted, by string
 	if by != "" {
 		looked = append(slices.Clone(terms), person(by))
 	}
-	all, shut, err := x.openAll(v.segs)
-	if err != nil {
-		return nil, err
-	}
-	defer shut()
-	for _, s := range all {
-		one := found{segment: s.segment, unit: make([]int, len(s.units))}
-		for i := range s.units {
-			one.unit[i] = f.ids[s.units[i].id]
-		}
-		for _, t := range looked {
-			if ctx.Err() != nil {
-				return nil, context.Cause(ctx)
+	for i, s := range v.segs {
+		one := found{segment: s, unit: v.nums[i]}
+		if err := x.folder.with(s, func(r io.ReaderAt) error {
+			for _, t := range looked {
+				if ctx.Err() != nil {
+					return context.Cause(ctx)
+				}
+				m, err := s.match(r, t)
+				if err != nil {
+					return err
+				}
+				one.hits = append(one.hits, m)
 			}
-			m, err := s.match(s, t)
-			if err != nil {
-				return nil, err
-			}
-			one.hits = append(one.hits, m)
+			return nil
+		}); err != nil {
+			return nil, err
 		}
 		f.seg = append(f.seg, one)
 	}
@@ -152,10 +155,25 @@ func (s source) says(at uint32) uint32 {
 
 // gather numbers the units and finds the sources of each.
 func (v *view) gather() {
-	v.ids, v.of = make(map[string]int, len(v.units)), make([]*unit, 0, len(v.units))
-	for id, u := range v.units {
-		v.ids[id] = len(v.of)
-		v.of = append(v.of, u)
+	most := 0
+	for _, s := range v.segs {
+		most += len(s.units)
+	}
+	v.ids, v.of, v.nums = make(map[string]int, most), make([]*unit, 0, most), make([][]int, len(v.segs))
+	for i, s := range v.segs {
+		v.nums[i] = make([]int, len(s.units))
+		for j := range s.units {
+			u := &s.units[j]
+			n, known := v.ids[u.id]
+			if !known {
+				n = len(v.of)
+				v.ids[u.id] = n
+				v.of = append(v.of, u)
+			} else if v.of[n].seq < u.seq {
+				v.of[n] = u
+			}
+			v.nums[i][j] = n
+		}
 	}
 	v.from = make([][]source, len(v.of))
 	add := func(n int, id string, upTo protocol.Seq, base bool) {

@@ -73,24 +73,30 @@ func (f folder) own() error {
 	return nil
 }
 
-// exists reports whether something lies where the index does.
+// none reports whether an error says that nothing lies somewhere.
+func none(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) }
+
+// exists reports whether something lies where the index does, or might.
 func (f folder) exists() bool {
 	_, err := os.Lstat(f.dir)
-	return err == nil
+	return !none(err)
 }
 
 // stamp is that of the manifest; zero where there is none.
-func (f folder) stamp() stamp {
+func (f folder) stamp() (stamp, error) {
 	info, err := os.Lstat(filepath.Join(f.dir, manifestName))
-	if err != nil {
-		return stamp{}
+	if none(err) {
+		return stamp{}, nil
 	}
-	return stamp{info.ModTime(), info.Size(), info}
+	if err != nil {
+		return stamp{}, err
+	}
+	return stamp{info.ModTime(), info.Size(), info}, nil
 }
 
 // names are those of the segments; none where there is no index.
 func (f folder) names() ([]string, error) {
-	if err := f.own(); errors.Is(err, fs.ErrNotExist) {
+	if err := f.own(); none(err) {
 		return nil, nil
 	} else if err != nil {
 		return nil, err
@@ -166,27 +172,25 @@ func (f folder) put(data []byte) (string, error) {
 	return name, files.ReplaceSoon(filepath.Join(f.dir, name), data)
 }
 
-// count has some segments count, and removes all else. The lock is held.
+// count has some segments count, and no others. The lock is held.
 func (f folder) count(names []string) error {
 	b, err := json.Marshal(manifest{manifestSchema, names})
-	if err == nil {
-		err = files.ReplaceSoon(filepath.Join(f.dir, manifestName), b)
-	}
 	if err != nil {
 		return err
 	}
-	return f.sweep(append(slices.Clone(names), manifestName, lockName))
+	return files.ReplaceSoon(filepath.Join(f.dir, manifestName), b)
 }
 
-// sweep removes what is not among those that stay: also what a process left that was killed.
-func (f folder) sweep(stay []string) error {
+// sweep removes all but these segments: also what a process left that was killed.
+func (f folder) sweep(names []string) error {
 	all, err := os.ReadDir(f.dir)
 	if err != nil {
 		return err
 	}
+	stay := slices.Sorted(slices.Values(append([]string{manifestName, lockName}, names...)))
 	var errs error
 	for _, x := range all {
-		if !slices.Contains(stay, x.Name()) {
+		if _, stays := slices.BinarySearch(stay, x.Name()); !stays {
 			errs = errors.Join(errs, os.RemoveAll(filepath.Join(f.dir, x.Name())))
 		}
 	}

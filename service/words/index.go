@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"syscall"
 	"time"
 
 	"wf/api"
@@ -53,7 +54,7 @@ type failure struct {
 // New is the index of a store. Nothing is read before it is used; key seals what is written.
 func New(s store.Store, e *engine.Engine, key func() []byte) *Index {
 	return &Index{store: s, engine: e, key: key, folder: folder{filepath.Join(s.Beside(), Dir)}, turn: make(chan struct{}, 1),
-		loose: map[protocol.RunID]noted{}, failed: map[protocol.RunID]failure{}}
+		at: &view{}, loose: map[protocol.RunID]noted{}, failed: map[protocol.RunID]failure{}}
 }
 
 // current reports whether a unit is indexed up to a head.
@@ -69,10 +70,7 @@ func (x *Index) Facts(h cas.Head) *query.Facts {
 	run := protocol.RunOf(h.Name)
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.at == nil {
-		x.refresh()
-	}
-	if u := x.at.units[string(run)]; current(u, h) {
+	if u := x.at.unit(string(run)); current(u, h) {
 		return &u.facts
 	}
 	if n := x.loose[run]; n.head == h.Link {
@@ -88,22 +86,22 @@ func (x *Index) Note(h cas.Head, f *query.Facts) {
 	x.loose[protocol.RunOf(h.Name)] = noted{h.Link, f}
 }
 
-// Refresh looks whether another process has changed the index.
+// Refresh looks whether another process has changed the index. Where it cannot be read, what is known of it stays.
 func (x *Index) Refresh() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.refresh()
+	_, _ = x.refresh() // CatchUp and Find say why it failed
 }
 
 // State says how far runs are indexed; errs are why some of them cannot be.
 func (x *Index) State(heads []cas.Head) (out api.Searched, errs []error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	v := x.refresh()
-	first := int64(0) // of the runs that are behind
+	v, _ := x.refresh() // Find says why it failed
+	first := int64(0)   // of the runs that are behind
 	for _, h := range heads {
 		run := protocol.RunOf(h.Name)
-		if u := v.units[string(run)]; current(u, h) || u != nil && u.seq > h.Seq { // CatchUp knows that it is newer than the list
+		if u := v.unit(string(run)); current(u, h) || u != nil && u.seq > h.Seq { // CatchUp knows that it is newer than the list
 			out.Runs++
 			continue
 		}
@@ -140,14 +138,14 @@ func (x *Index) take(ctx context.Context) error {
 func (x *Index) give() { <-x.turn }
 
 // pass gives its turn to those that wait for it, as deletions do, and takes it again. meanwhile is called without the turn.
-func (c *catching) pass(meanwhile func()) {
+func (c *catching) pass(meanwhile func()) error {
 	if !c.passes {
-		return
+		return nil
 	}
 	c.x.give()
 	meanwhile()
 	c.x.turn <- struct{}{}
-	c.look()
+	return c.look()
 }
 
 // CatchUpOptions say how CatchUp goes on.
@@ -163,8 +161,8 @@ const commitBytes = 8 << 20
 // CatchUp indexes what runs have said since they were indexed, the one that moved least lately first, and drops those that are gone. heads are
 // those of all runs. A run that cannot be read is passed over until it moves.
 func (x *Index) CatchUp(ctx context.Context, heads []cas.Head, o CatchUpOptions) error {
-	if x.whole(heads) {
-		return nil
+	if whole, err := x.whole(heads); err != nil || whole {
+		return err
 	}
 	began := time.Now()
 	late := func() bool { return o.Within > 0 && time.Since(began) > o.Within }
@@ -183,9 +181,11 @@ func (x *Index) CatchUp(ctx context.Context, heads []cas.Head, o CatchUpOptions)
 		there[string(protocol.RunOf(h.Name))] = h
 	}
 	for range rounds {
-		c := &catching{x: x, ctx: ctx, there: there, tell: o.Tell, passes: o.Within == 0}
-		c.look()
-		if err := x.dropGone(ctx, c.v, there); err != nil {
+		c := &catching{x: x, ctx: ctx, wait: turn, there: there, tell: o.Tell, passes: o.Within == 0}
+		if err := c.look(); err != nil {
+			return err
+		}
+		if err := c.dropGone(); err != nil {
 			return err
 		}
 		behind := x.behind(c.v, heads)
@@ -203,11 +203,13 @@ func (x *Index) CatchUp(ctx context.Context, heads []cas.Head, o CatchUpOptions)
 				if err := c.commit(); err != nil {
 					return err
 				}
-				c.pass(func() {
+				if err := c.pass(func() {
 					if o.Progress != nil {
 						o.Progress(i+1, len(behind))
 					}
-				})
+				}); err != nil {
+					return err
+				}
 			}
 		}
 		if err := c.commit(); err != nil {
@@ -218,11 +220,11 @@ func (x *Index) CatchUp(ctx context.Context, heads []cas.Head, o CatchUpOptions)
 }
 
 // whole reports whether these runs, and no others, are indexed up to their heads.
-func (x *Index) whole(heads []cas.Head) bool {
+func (x *Index) whole(heads []cas.Head) (bool, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	v := x.refresh()
-	return v.runs == len(heads) && !slices.ContainsFunc(heads, func(h cas.Head) bool { return !current(v.units[string(protocol.RunOf(h.Name))], h) })
+	v, err := x.refresh()
+	return err == nil && v.runs == len(heads) && !slices.ContainsFunc(heads, func(h cas.Head) bool { return !current(v.unit(string(protocol.RunOf(h.Name))), h) }), err
 }
 
 // rounds are how often CatchUp looks for runs that are behind: again after damage, and where another process has written.
@@ -234,7 +236,7 @@ func (x *Index) behind(v *view, heads []cas.Head) (out []cas.Head) {
 	defer x.mu.Unlock()
 	for _, h := range heads {
 		run := protocol.RunOf(h.Name)
-		if f := x.failed[run]; !current(v.units[string(run)], h) && f.head != h.Link {
+		if f := x.failed[run]; !current(v.unit(string(run)), h) && f.head != h.Link {
 			out = append(out, h)
 		}
 	}
@@ -243,10 +245,11 @@ func (x *Index) behind(v *view, heads []cas.Head) (out []cas.Head) {
 }
 
 // dropGone drops what is indexed of runs that were deleted, by another process or on another machine.
-func (x *Index) dropGone(ctx context.Context, v *view, there map[string]cas.Head) error {
+func (c *catching) dropGone() error {
+	x, ctx, v, there := c.x, c.ctx, c.v, c.there
 	var gone []string
-	for id, u := range v.units {
-		if _, ok := there[id]; ok || u.run() == "" {
+	for u := range v.all() {
+		if _, ok := there[u.id]; ok || u.run() == "" {
 			continue
 		}
 		h, err := x.store.Head(ctx, protocol.RunHead(u.run())) // it may be newer than the list
@@ -254,12 +257,12 @@ func (x *Index) dropGone(ctx context.Context, v *view, there map[string]cas.Head
 			return err
 		}
 		if !h.Link.Defined() {
-			gone = append(gone, id)
+			gone = append(gone, u.id)
 		}
 	}
 	x.mu.Lock()
 	for run, n := range x.loose {
-		u := v.units[string(run)]
+		u := v.unit(string(run))
 		if _, ok := there[string(run)]; !ok || u != nil && u.head == bytesOf(n.head) {
 			delete(x.loose, run)
 		}
@@ -273,7 +276,7 @@ func (x *Index) dropGone(ctx context.Context, v *view, there map[string]cas.Head
 	if len(gone) == 0 {
 		return nil
 	}
-	if err := x.commit(ctx, nil, gone); !errors.Is(err, errKept) { // they are not found all the same
+	if err := x.commit(ctx, c.wait, nil, gone); !errors.Is(err, errKept) { // they are not found all the same
 		return err
 	}
 	return nil
@@ -283,6 +286,7 @@ func (x *Index) dropGone(ctx context.Context, v *view, there map[string]cas.Head
 type catching struct {
 	x     *Index
 	ctx   context.Context
+	wait  context.Context // how long for another process that writes
 	v     *view
 	b     builder
 	there map[string]cas.Head
@@ -297,16 +301,15 @@ func (c *catching) commit() error {
 	if len(b.units) == 0 {
 		return nil
 	}
-	err := c.x.commit(c.ctx, &b, nil)
-	c.look()
-	return err
+	return cmp.Or(c.x.commit(c.ctx, c.wait, &b, nil), c.look())
 }
 
 // look takes the index as it is now.
-func (c *catching) look() {
+func (c *catching) look() (err error) {
 	c.x.mu.Lock()
 	defer c.x.mu.Unlock()
-	c.v = c.x.refresh()
+	c.v, err = c.x.refresh()
+	return err
 }
 
 // at is how far a unit is indexed, or will be by the next commit.
@@ -314,7 +317,7 @@ func (c *catching) at(id string) *unit {
 	if u := c.b.unit(id); u != nil {
 		return u
 	}
-	return c.v.units[id]
+	return c.v.unit(id)
 }
 
 // run reads a run. An error is one of the store, or of ctx: what is wrong with a run alone is noted.
@@ -325,7 +328,7 @@ func (c *catching) run(run protocol.RunID, h cas.Head) error {
 		return nil
 	case c.ctx.Err() != nil:
 		return context.Cause(c.ctx)
-	case protocol.OfStore(err):
+	case protocol.OfStore(err), ofMachine(err):
 		return err
 	case errors.Is(err, protocol.ErrUnknownRun), errors.Is(err, protocol.ErrRunDeleted), errors.Is(err, protocol.ErrHeadMoved):
 		return nil // meanwhile
@@ -337,6 +340,12 @@ func (c *catching) run(run protocol.RunID, h cas.Head) error {
 		c.tell(run, err)
 	}
 	return nil
+}
+
+// ofMachine reports whether an error is one of the system, such as that too many files are open: it says nothing about a run.
+func ofMachine(err error) bool {
+	_, is := errors.AsType[syscall.Errno](err)
+	return is
 }
 
 func (c *catching) read(run protocol.RunID, h cas.Head) error {
@@ -391,7 +400,9 @@ func (c *catching) read(run protocol.RunID, h cas.Head) error {
 			if err := c.commit(); err != nil {
 				return err
 			}
-			c.pass(func() {})
+			if err := c.pass(func() {}); err != nil {
+				return err
+			}
 			bytes = 0
 		}
 	}
@@ -454,9 +465,11 @@ func (c *catching) again(run protocol.RunID, h cas.Head) error {
 	if err := c.commit(); err != nil {
 		return err
 	}
-	if err := c.x.commit(c.ctx, nil, []string{string(run)}); err != nil && !errors.Is(err, errKept) { // what is kept does not count all the same
+	if err := c.x.commit(c.ctx, c.wait, nil, []string{string(run)}); err != nil && !errors.Is(err, errKept) { // what is kept does not count all the same
 		return err
 	}
-	c.look()
+	if err := c.look(); err != nil {
+		return err
+	}
 	return c.read(run, h)
 }

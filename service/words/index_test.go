@@ -361,8 +361,8 @@ func TestWhatIsDeletedIsPurged(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.catchUp()
-	if p.holds("talk") || p.holds("opic0x") || len(p.x.at.units) != 0 {
-		t.Errorf("%d units are left of nothing", len(p.x.at.units))
+	if p.holds("talk") || p.holds("opic0x") || p.x.at.runs != 0 || len(p.x.at.segs) != 0 {
+		t.Errorf("%d runs are left of nothing, in %d segments", p.x.at.runs, len(p.x.at.segs))
 	}
 }
 
@@ -370,7 +370,7 @@ func TestWhatIsDeletedIsPurged(t *testing.T) {
 func TestARunThatIsDeletedMeanwhileIsNotIndexed(t *testing.T) {
 	p := newPlace(t, t.TempDir())
 	run := p.begin(talk, "rails")
-	c := &catching{x: p.x, ctx: t.Context(), v: &view{units: map[string]*unit{}}, there: map[string]cas.Head{}}
+	c := &catching{x: p.x, ctx: t.Context(), wait: t.Context(), v: &view{}, there: map[string]cas.Head{}}
 	p.x.Refresh()
 	if err := c.run(run, p.heads()[0]); err != nil || len(c.b.units) == 0 {
 		t.Fatal(err)
@@ -430,7 +430,7 @@ func TestADamagedIndexIsMadeAnew(t *testing.T) {
 		"an empty manifest":     func(p *place) { write(p, filepath.Join(p.folder(), manifestName), nil) },
 		"a manifest of a later": func(p *place) { write(p, filepath.Join(p.folder(), manifestName), []byte(`{"schema":"wf.search/v9"}`)) },
 		"a manifest that climbs": func(p *place) {
-			write(p, filepath.Join(p.folder(), manifestName), []byte(`{"schema":"wf.search/v1","segments":["../x.seg"]}`))
+			write(p, filepath.Join(p.folder(), manifestName), []byte(`{"schema":"`+manifestSchema+`","segments":["../x.seg"]}`))
 		},
 		"a directory for a manifest": func(p *place) {
 			name := filepath.Join(p.folder(), manifestName)
@@ -574,7 +574,7 @@ func TestAnIndexThatCannotBeWritten(t *testing.T) {
 		t.Error(err)
 	}
 	p.catchUp()
-	if p.x.at.units[string(runs[0])] != nil || p.x.at.units[string(runs[1])] != nil {
+	if p.x.at.unit(string(runs[0])) != nil || p.x.at.unit(string(runs[1])) != nil {
 		t.Error("what is deleted is kept")
 	}
 	p.want("topic", runs[2:]...)
@@ -801,7 +801,7 @@ func TestACommitThatIsGivenUpFreesTheLock(t *testing.T) {
 	p.catchUp()
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
-	if err := p.x.commit(ctx, nil, nil); !errors.Is(err, context.Canceled) {
+	if err := p.x.commit(ctx, ctx, nil, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("the error is %v", err)
 	}
 	l, err := files.LockNamed(filepath.Join(p.folder(), lockName), os.O_CREATE)

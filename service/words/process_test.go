@@ -41,12 +41,12 @@ func TestTheOtherProcess(t *testing.T) {
 			t.Fatal(err)
 		}
 		var some []string
-		for id := range p.x.at.units {
+		for u := range p.x.at.all() {
 			if rand.IntN(5) == 0 {
-				some = append(some, id)
+				some = append(some, u.id)
 			}
 		}
-		if err := p.x.commit(t.Context(), nil, some); err != nil {
+		if err := p.x.commit(t.Context(), t.Context(), nil, some); err != nil {
 			t.Fatal(err)
 		}
 		p.x.give()

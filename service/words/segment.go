@@ -1,7 +1,6 @@
 package words
 
 import (
-	"bytes"
 	"cmp"
 	"crypto/hmac"
 	"crypto/sha256"
@@ -303,9 +302,6 @@ func (s *segment) match(r io.ReaderAt, t api.Wanted) (bitmap, error) {
 	})
 	return m, err
 }
-
-// whole reads a segment back.
-func (s *segment) reader() io.ReaderAt { return bytes.NewReader(s.memo) }
 
 // A bitmap has a bit for each document of a segment.
 type bitmap []uint64

@@ -108,7 +108,7 @@ func TestJoinedSegmentsFindTheSame(t *testing.T) {
 	for _, s := range all {
 		parts[s.seq-1] = append(parts[s.seq-1], s)
 	}
-	var segs []opened
+	var segs []*segment
 	for i, p := range parts {
 		b := built(p)
 		for j := range b.units {
@@ -119,12 +119,13 @@ func TestJoinedSegmentsFindTheSame(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		segs = append(segs, opened{s, bytes.NewReader(data)})
+		s.memo = data
+		segs = append(segs, s)
 	}
 	slices.Reverse(segs)
 	for _, dropped := range []string{"", "R7"} {
 		var b builder
-		if err := b.merge(segs, func(id string) bool { return id == dropped }); err != nil {
+		if err := b.merge(folder{}, segs, map[string]bool{dropped: true}); err != nil {
 			t.Fatal(err)
 		}
 		data := b.encode(nil)

@@ -1,89 +1,191 @@
 package words
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
+	"hash/maphash"
+	"io"
 	"io/fs"
+	"iter"
+	"maps"
 	"slices"
 	"sync"
 
+	"wf/files"
 	"wf/protocol"
 )
 
 // A view is the index at a moment. It does not change.
 type view struct {
 	segs  []*segment
-	units map[string]*unit // as each is indexed last
-	runs  int              // units that are runs
+	parts [spread]map[string]known // by what the id of a unit hashes to
+	runs  int                      // units that are runs
 
 	once sync.Once // what belongs together is found with the first search
 	ids  map[string]int
+	nums [][]int    // by segment: the numbers of its units
 	of   []*unit    // by number, as ids has it
 	from [][]source // what counts as said in each besides its own texts
 }
 
-// newView joins segments. One with a hole is an error wrapping errDamaged.
-func newView(segs []*segment) (*view, error) {
-	v := &view{segs: segs, units: map[string]*unit{}}
-	type span struct{ from, sum protocol.Seq }
-	spans := map[string]span{}
+// spread is into how many maps the units are divided, so that a change copies few of them.
+const spread = 1024
+
+var spreadSeed = maphash.MakeSeed()
+
+func spreadOf(id string) uint64 { return maphash.String(spreadSeed, id) % spread }
+
+// known is what segments have of a unit.
+type known struct {
+	*unit              // as it is indexed last
+	parts int          // in how many segments it is
+	first int          // how many of these have its beginning
+	sum   protocol.Seq // the events that they have
+}
+
+// unit is a unit as it is indexed last; nil for one that is not.
+func (v *view) unit(id string) *unit { return v.parts[spreadOf(id)][id].unit }
+
+// all yields the units.
+func (v *view) all() iter.Seq[*unit] {
+	return func(yield func(*unit) bool) {
+		for i := range v.parts {
+			for _, k := range v.parts[i] {
+				if !yield(k.unit) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// begin is the event behind which a unit has texts of its own.
+func (u *unit) begin() protocol.Seq {
+	if u.base == "" {
+		return 0
+	}
+	return u.shared
+}
+
+// with is the view with other segments. What it costs grows with the units of those that differ. A view with a hole is an error wrapping
+// errDamaged.
+func (v *view) with(segs []*segment) (*view, error) {
+	next := &view{segs: segs, parts: v.parts, runs: v.runs}
+	added := make(map[*segment]bool, len(segs))
 	for _, s := range segs {
+		added[s] = true
+	}
+	own := map[uint64]bool{} // the maps that are not shared with v
+	touched := map[string]bool{}
+	change := func(u *unit, by func(*known) error) error {
+		i := spreadOf(u.id)
+		if !own[i] {
+			own[i] = true
+			if next.parts[i] = maps.Clone(next.parts[i]); next.parts[i] == nil {
+				next.parts[i] = map[string]known{}
+			}
+		}
+		touched[u.id] = true
+		k := next.parts[i][u.id]
+		err := by(&k)
+		next.parts[i][u.id] = k
+		return err
+	}
+	count := func(k *known, u *unit, n int) {
+		if k.parts += n; u.from == u.begin() {
+			k.first += n
+		}
+		k.sum += protocol.Seq(n) * (u.seq - u.from)
+	}
+	for _, s := range v.segs {
+		if added[s] {
+			delete(added, s)
+			continue
+		}
+		for i := range s.units {
+			_ = change(&s.units[i], func(k *known) error { count(k, &s.units[i], -1); return nil })
+		}
+	}
+	for _, s := range segs {
+		if !added[s] {
+			continue
+		}
 		for i := range s.units {
 			u := &s.units[i]
-			sp, known := spans[u.id]
-			if !known || u.from < sp.from {
-				sp.from = u.from
-			}
-			sp.sum += u.seq - u.from
-			spans[u.id] = sp
-			if old := v.units[u.id]; old == nil || old.seq < u.seq {
-				v.units[u.id] = u
+			if err := change(u, func(k *known) error {
+				if count(k, u, 1); k.unit == nil || k.seq <= u.seq {
+					k.unit = u
+				}
+				if u.from < u.begin() {
+					return fmt.Errorf("the beginning of %s is %w", u.id, errDamaged)
+				}
+				return nil
+			}); err != nil {
+				return nil, err
 			}
 		}
 	}
-	for id, sp := range spans {
-		u := v.units[id]
-		begin := protocol.Seq(0)
-		if u.base != "" {
-			begin = u.shared
-			if b := v.units[u.base]; b == nil || b.seq < u.shared {
-				return nil, fmt.Errorf("what %s shares with %s is %w", id, u.base, errDamaged)
-			}
-		}
-		if sp.from != begin || sp.sum != u.seq-begin {
+	gone := false
+	for id := range touched {
+		part := next.parts[spreadOf(id)]
+		k, had := part[id], v.unit(id) != nil
+		if k.parts == 0 {
+			delete(part, id)
+			gone = true
+		} else if k.first < 1 || k.sum != k.seq-k.begin() {
 			return nil, fmt.Errorf("the parts of %s are %w", id, errDamaged)
 		}
-	}
-	for _, u := range v.units {
-		if u.run() != "" {
-			v.runs++
+		if has := k.parts > 0; k.run() != "" && has != had {
+			if next.runs++; had {
+				next.runs -= 2
+			}
 		}
 	}
-	return v, nil
+	based := func(u *unit) error {
+		if u.base != "" && next.at(u.base) < u.shared {
+			return fmt.Errorf("what %s shares with %s is %w", u.id, u.base, errDamaged)
+		}
+		return nil
+	}
+	if gone { // others may have built on it
+		for u := range next.all() {
+			if err := based(u); err != nil {
+				return nil, err
+			}
+		}
+		return next, nil
+	}
+	for id := range touched {
+		if err := based(next.unit(id)); err != nil {
+			return nil, err
+		}
+	}
+	return next, nil
 }
 
 // at is how far a unit is indexed.
 func (v *view) at(id string) protocol.Seq {
-	if u := v.units[id]; u != nil {
+	if u := v.unit(id); u != nil {
 		return u.seq
 	}
 	return 0
 }
 
-// with are some units, those that build on them, and the definitions that nothing else has.
-func (v *view) with(ids []string) map[string]bool {
+// below are some units, those that build on them, and the definitions that nothing else has.
+func (v *view) below(ids []string) map[string]bool {
 	drop := map[string]bool{}
 	for _, id := range ids {
-		if v.units[id] != nil {
+		if v.unit(id) != nil {
 			drop[id] = true
 		}
 	}
 	for more := len(drop) > 0; more; {
 		more = false
-		for id, u := range v.units {
-			if !drop[id] && u.base != "" && drop[u.base] {
-				drop[id], more = true, true
+		for u := range v.all() {
+			if !drop[u.id] && u.base != "" && drop[u.base] {
+				drop[u.id], more = true, true
 			}
 		}
 	}
@@ -91,56 +193,70 @@ func (v *view) with(ids []string) map[string]bool {
 		return drop
 	}
 	needed := map[string]bool{}
-	for id, u := range v.units {
-		if !drop[id] {
+	for u := range v.all() {
+		if !drop[u.id] {
 			for _, d := range u.defs {
 				needed[d] = true
 			}
 		}
 	}
-	for id, u := range v.units {
-		if u.run() == "" && !needed[id] {
-			drop[id] = true
+	for u := range v.all() {
+		if u.run() == "" && !needed[u.id] {
+			drop[u.id] = true
 		}
 	}
 	return drop
 }
 
-// refresh reads the index again where another process has changed it. What is damaged counts as nothing, and the next commit
-// puts another in its place. mu is held.
-func (x *Index) refresh() *view {
-	for range 3 {
-		now := x.folder.stamp()
-		if x.at != nil && (now.same(x.stamp) || now.file == nil && x.stamp.file == nil) {
-			return x.at
+// damage reports whether an error is one of a file of the index that is not as this wf wrote it, or is gone: the index is made anew. Any other is
+// of the machine, as that too many files are open, and says nothing about the index.
+func damage(err error) bool {
+	for _, of := range []error{errDamaged, files.ErrOdd, io.EOF, fs.ErrNotExist} {
+		if errors.Is(err, of) {
+			return true
 		}
-		segs, err := x.load()
+	}
+	return false
+}
+
+// refresh reads the index again where another process has changed it. What is damaged counts as nothing, and the next commit
+// puts another in its place. An error is one of the machine: what was known before still holds. mu is held.
+func (x *Index) refresh() (*view, error) {
+	for range 3 {
+		now, err := x.folder.stamp()
+		if err == nil && (now.same(x.stamp) || now.file == nil && x.stamp.file == nil) {
+			return x.at, nil
+		}
+		var segs []*segment
+		if err == nil {
+			segs, err = x.load()
+		}
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // a segment was removed since the manifest was read
 		}
-		var v *view
-		if err == nil {
-			v, err = newView(append(segs, x.memory...))
+		if err != nil && !damage(err) {
+			return x.at, fmt.Errorf("read the index for searches, which can be removed: %w", err)
 		}
-		if err != nil {
-			segs = nil
-			if v, err = newView(x.memory); err != nil {
-				x.memory = nil
-				v = &view{units: map[string]*unit{}}
-			}
-		}
-		x.at, x.stamp, x.segs = v, now, segs
-		return v
+		x.stamp = now
+		return x.hold(segs), nil
 	}
-	return x.hold(nil)
+	return x.hold(nil), nil
 }
 
-// hold takes segments for what the folder has.
+// hold takes segments for what the folder has, and goes on with those in memory where the two belong together.
 func (x *Index) hold(segs []*segment) *view {
-	v, err := newView(append(slices.Clone(segs), x.memory...))
+	v, err := x.at.with(append(slices.Clone(segs), x.memory...))
+	if err != nil && len(segs) > 0 { // another process has indexed the same
+		if v, err = x.at.with(segs); err == nil {
+			x.memory = nil
+		}
+	}
 	if err != nil {
-		segs, x.memory = nil, nil
-		v = &view{units: map[string]*unit{}}
+		segs = nil
+		v, err = x.at.with(x.memory)
+	}
+	if err != nil {
+		x.memory, v = nil, &view{}
 	}
 	x.at, x.segs = v, segs
 	return v
@@ -155,15 +271,17 @@ func (x *Index) load() ([]*segment, error) {
 	if err != nil {
 		return nil, err
 	}
+	had := make(map[string]*segment, len(x.segs))
+	for _, s := range x.segs {
+		had[s.name] = s
+	}
 	out := make([]*segment, 0, len(names))
 	for _, name := range names {
-		if i := slices.IndexFunc(x.segs, func(s *segment) bool { return s.name == name }); i >= 0 {
-			out = append(out, x.segs[i])
-			continue
-		}
-		s, err := x.loadSegment(name)
-		if err != nil {
-			return nil, err
+		s := had[name]
+		if s == nil {
+			if s, err = x.loadSegment(name); err != nil {
+				return nil, err
+			}
 		}
 		out = append(out, s)
 	}
@@ -183,26 +301,14 @@ func (x *Index) loadSegment(name string) (*segment, error) {
 	return s, nil
 }
 
-// openAll opens segments for their words; the caller calls shut.
-func (x *Index) openAll(segs []*segment) (all []opened, shut func(), err error) {
-	var closers []func() error
-	shut = func() {
-		for _, c := range closers {
-			_ = c() // read only
-		}
+// with calls each with what the words of a segment are read from. One file is open at a time, however many segments there are.
+func (f folder) with(s *segment, each func(io.ReaderAt) error) error {
+	if s.memo != nil {
+		return each(bytes.NewReader(s.memo))
 	}
-	for _, s := range segs {
-		if s.memo != nil {
-			all = append(all, opened{s, s.reader()})
-			continue
-		}
-		f, _, err := x.folder.open(s.name)
-		if err != nil {
-			shut()
-			return nil, nil, err
-		}
-		closers = append(closers, f.Close)
-		all = append(all, opened{s, f})
+	file, _, err := f.open(s.name)
+	if err != nil {
+		return err
 	}
-	return all, shut, nil
+	return errors.Join(each(file), file.Close())
 }
