@@ -7,6 +7,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"golang.org/x/text/unicode/norm"
+
 	"wf/protocol"
 )
 
@@ -18,14 +20,18 @@ const (
 	WantedMax = 32
 )
 
-// alone is a script in which each character is a word.
-var alone = []*unicode.RangeTable{unicode.Han, unicode.Hiragana, unicode.Katakana}
+// alone are the characters that are a word each: those of scripts that are written without blanks, with the marks of both that prolong a vowel.
+var alone = []*unicode.RangeTable{unicode.Han, unicode.Hiragana, unicode.Katakana, {R16: []unicode.Range16{{Lo: 'ー', Hi: 'ー', Stride: 1}, {Lo: 'ｰ', Hi: 'ｰ', Stride: 1}}}}
 
-// A Word is one of a text, as searches take it: a sequence of letters, marks and digits, in lower case. Han, Hiragana and Katakana are written
-// without blanks: there each character is a word.
+// unseen are characters within a word that show nothing: which variant or ligature is drawn, and where it may be parted.
+var unseen = &unicode.RangeTable{R16: []unicode.Range16{{Lo: 0xad, Hi: 0xad, Stride: 1}, {Lo: 0x34f, Hi: 0x34f, Stride: 1}, {Lo: 0x200c, Hi: 0x200d, Stride: 1}, {Lo: 0x2060, Hi: 0x2060, Stride: 1}}, LatinOffset: 1}
+
+// A Word is one of a text, as searches take it: a sequence of letters, marks and digits, in lower case and composed (NFC). Han, Hiragana and
+// Katakana are written without blanks: there each character is a word.
 type Word struct {
 	Text     string
-	From, To int // where it is written
+	From, To int  // where it is written
+	Alone    bool // it is a character of a script without blanks
 }
 
 // Words yields the words of a text, in order.
@@ -33,13 +39,13 @@ func Words(text string) iter.Seq[Word] {
 	return func(yield func(Word) bool) {
 		buf, from := make([]byte, 0, 2*wordMax), -1
 		end := func(at int) bool {
-			w := Word{string(buf), from, at}
+			w := Word{Text: string(buf), From: from, To: at}
 			buf, from = buf[:0], -1
 			return yield(w)
 		}
 		for at := 0; at < len(text); {
 			c := text[at]
-			if c < utf8.RuneSelf {
+			if c < utf8.RuneSelf && (at+1 == len(text) || text[at+1] < utf8.RuneSelf) { // no mark belongs to it
 				if folded := lowASCII[c]; folded != 0 {
 					if from < 0 {
 						from = at
@@ -53,32 +59,46 @@ func Words(text string) iter.Seq[Word] {
 				at++
 				continue
 			}
-			r, n := utf8.DecodeRuneInString(text[at:])
-			switch {
-			case unicode.In(r, alone...):
-				if from >= 0 && !end(at) {
+			next := at + max(1, norm.NFC.NextBoundaryInString(text[at:], true))
+			for _, r := range composed(text[at:next]) {
+				switch {
+				case unicode.In(r, alone...):
+					if from >= 0 && !end(at) || !yield(Word{string(r), at, next, true}) {
+						return
+					}
+				case unicode.In(r, unseen, unicode.Variation_Selector):
+				case unicode.IsLetter(r), unicode.IsDigit(r), unicode.IsMark(r) && from >= 0:
+					if from < 0 {
+						from = at
+					}
+					if len(buf) < wordMax {
+						buf = utf8.AppendRune(buf, fold(r))
+					}
+				case from >= 0 && !end(at):
 					return
 				}
-				if from, buf = at, append(buf, text[at:at+n]...); !end(at + n) {
-					return
-				}
-			case unicode.IsLetter(r), unicode.IsDigit(r), unicode.IsMark(r) && from >= 0:
-				if from < 0 {
-					from = at
-				}
-				if len(buf) < wordMax {
-					buf = utf8.AppendRune(buf, unicode.ToLower(unicode.ToUpper(r))) // so that the forms of one letter are one
-				}
-			case from >= 0 && !end(at):
-				return
 			}
-			at += n
+			at = next
 		}
 		if from >= 0 {
 			end(len(text))
 		}
 	}
 }
+
+// composed is a text in NFC: how its letters were put together makes no difference.
+func composed(text string) string {
+	if norm.NFC.IsNormalString(text) {
+		return text
+	}
+	return norm.NFC.String(text)
+}
+
+// fold is a letter in lower case; the forms of one letter are one.
+func fold(r rune) rune { return unicode.ToLower(unicode.ToUpper(r)) }
+
+// Folded is a text in the form in which two are compared: in lower case and composed.
+func Folded(text string) string { return strings.Map(fold, composed(text)) }
 
 // lowASCII are the letters and digits in lower case, and 0 for all else.
 var lowASCII = func() (t [utf8.RuneSelf]byte) {
@@ -94,26 +114,75 @@ var lowASCII = func() (t [utf8.RuneSelf]byte) {
 type Wanted struct {
 	Word   string
 	Prefix bool // words that begin with it fit as well
+	Chars  bool // Word is a sequence of characters that are a word each; a text fits in which all of them occur
 }
 
-// Fits reports whether a word of a text is one that is looked for.
+// Fits reports whether a word of a text is one that is looked for, or a character of it.
 func (t Wanted) Fits(word string) bool {
+	if t.Chars {
+		return strings.Contains(t.Word, word)
+	}
 	return word == t.Word || t.Prefix && strings.HasPrefix(word, t.Word)
+}
+
+// At reports whether what is looked for is written where a word of a text is: of a sequence, all of it.
+func (t Wanted) At(text string, w Word) bool {
+	if !t.Chars {
+		return t.Fits(w.Text)
+	}
+	left, at := t.Word, w.From
+	for x := range Words(text[w.From:]) {
+		rest, ok := strings.CutPrefix(left, x.Text)
+		if !ok || !x.Alone || w.From+x.From != at {
+			return false
+		}
+		if left, at = rest, w.From+x.To; left == "" {
+			return true
+		}
+	}
+	return false
 }
 
 // prefixFrom is how many letters a word has that fits longer ones without a *.
 const prefixFrom = 3
 
-// ReadSearch reads a search. A word fits words that begin with it if it has three letters or more, or ends with *; another one fits itself
-// alone. A search without a word, or with more than WantedMax, is an error wrapping protocol.ErrBadRequest.
-func ReadSearch(search string) ([]Wanted, error) {
-	var out []Wanted
-	for w := range Words(search) {
-		t := Wanted{Word: w.Text, Prefix: utf8.RuneCountInString(w.Text) >= prefixFrom || strings.HasPrefix(search[w.To:], "*")}
-		if !slices.Contains(out, t) {
-			out = append(out, t)
+// letters is how many letters a word has; a syllable of Hangul has two at least.
+func letters(word string) (n int) {
+	for _, r := range word {
+		if n++; unicode.Is(unicode.Hangul, r) {
+			n++
 		}
 	}
+	return n
+}
+
+// ReadSearch reads a search. A word fits words that begin with it if it has three letters or more, or ends with *; another one fits itself
+// alone. Characters that are a word each and stand side by side are one sequence. A search without a word, or with more than WantedMax, is an
+// error wrapping protocol.ErrBadRequest.
+func ReadSearch(search string) ([]Wanted, error) {
+	var out []Wanted
+	var last Wanted
+	end := -1 // of last, where it is a sequence
+	add := func() {
+		if last.Word != "" && !slices.Contains(out, last) {
+			out = append(out, last)
+		}
+	}
+	for w := range Words(search) {
+		if w.Alone && w.From == end {
+			if end = w.To; len(last.Word) < wordMax {
+				last = Wanted{Word: last.Word + w.Text, Chars: true}
+			}
+			continue
+		}
+		add()
+		if last, end = (Wanted{Word: w.Text}), -1; w.Alone {
+			end = w.To
+		} else {
+			last.Prefix = letters(w.Text) >= prefixFrom || strings.HasPrefix(search[w.To:], "*")
+		}
+	}
+	add()
 	switch {
 	case len(out) == 0:
 		return nil, protocol.ErrBadRequest.With("give a word that was said in the run", "search=%.100q: it has no letter and no digit", search)

@@ -21,7 +21,18 @@ func TestWordsOfATextAreFound(t *testing.T) {
 		"abc東d":                          "abc 東 d",
 		"カタカナひらがな":                       "カ タ カ ナ ひ ら が な",
 		"한국어 текст":                      "한국어 текст",
-		"e\u0301tude":                    "e\u0301tude",
+		"e\u0301tude E\u0301TUDE":        "\u00e9tude \u00e9tude",
+		"cafe\u0301":                     "caf\u00e9",
+		"a\u0301\u0301 \u0301b":          "\u00e1\u0301 b",
+		"\u212bngstr\u00f6m \u212a":      "\u00e5ngstr\u00f6m k",
+		"I\u0307 \u0130 \u0131 ẞ ß":      "i i i ß ß",
+		"\u1112\u1161\u11ab\u1100\u116e": "\ud55c\uad6c",
+		"か\u3099 が":                      "が が",
+		"サーバーabc ｻｰ":                     "サ ー バ ー abc ｻ ｰ",
+		"日本語のテスト":                        "日 本 語 の テ ス ト",
+		"🙂hello👩‍👩‍👧 ok️":                "hello ok",
+		"ex\u00adam\u200dple x\u200by":   "example x y",
+		"\u202eשלום\u202c עולם":          "שלום עולם",
 		"\xffbad\xfe bytes":              "bad bytes",
 		strings.Repeat("x", 41):          strings.Repeat("x", 40),
 		strings.Repeat("é", 30):          strings.Repeat("é", 20),
@@ -50,11 +61,17 @@ func TestWordsOfATextAreFound(t *testing.T) {
 
 func TestASearchIsRead(t *testing.T) {
 	for text, want := range map[string][]api.Wanted{
-		"Go runs":       {{Word: "go"}, {Word: "runs", Prefix: true}},
-		"go* a* x":      {{Word: "go", Prefix: true}, {Word: "a", Prefix: true}, {Word: "x"}},
-		"runs RUNS run": {{Word: "runs", Prefix: true}, {Word: "run", Prefix: true}},
-		`"not found"`:   {{Word: "not", Prefix: true}, {Word: "found", Prefix: true}},
-		"東京":            {{Word: "東"}, {Word: "京"}},
+		"Go runs":                      {{Word: "go"}, {Word: "runs", Prefix: true}},
+		"go* a* x":                     {{Word: "go", Prefix: true}, {Word: "a", Prefix: true}, {Word: "x"}},
+		"runs RUNS run":                {{Word: "runs", Prefix: true}, {Word: "run", Prefix: true}},
+		`"not found"`:                  {{Word: "not", Prefix: true}, {Word: "found", Prefix: true}},
+		"東京":                           {{Word: "東京", Chars: true}},
+		"東 京":                          {{Word: "東"}, {Word: "京"}},
+		"GPT東京x*東京":                    {{Word: "gpt", Prefix: true}, {Word: "東京", Chars: true}, {Word: "x", Prefix: true}},
+		"한 한국":                         {{Word: "한"}, {Word: "한국", Prefix: true}},
+		"か\u3099か":                     {{Word: "がか", Chars: true}},
+		"cafe\u0301":                   {{Word: "café", Prefix: true}},
+		strings.Repeat("東", 13) + "京の": {{Word: strings.Repeat("東", 13) + "京", Chars: true}},
 	} {
 		if got, err := api.ReadSearch(text); err != nil || !slices.Equal(got, want) {
 			t.Errorf("%q: %v, %v, want %v", text, got, err, want)
@@ -77,6 +94,45 @@ func TestASearchIsRead(t *testing.T) {
 	}
 	if w := (api.Wanted{Word: "run", Prefix: true}); !w.Fits("runs") || w.Fits("rub") {
 		t.Error("a prefix fits what begins with it")
+	}
+}
+
+// A sequence of characters is written where all of them are, side by side.
+func TestASequenceIsWrittenAsItIs(t *testing.T) {
+	for _, c := range []struct {
+		search, text string
+		at           int
+	}{
+		{"テスト", "日本語のテスト", 12},
+		{"テスト", "テス テストト", 7},
+		{"のの字", "のののの字", 6},
+		{"テスト", "スト テ", -1},
+		{"テスト", "テス", -1},
+		{"がが", "か\u3099が", 0},
+		{"データ", "データbase", 0},
+		{"zeppelin", "of Zeppelins", 3},
+		{"テスト", "", -1},
+	} {
+		wanted, err := api.ReadSearch(c.search)
+		if err != nil || len(wanted) != 1 {
+			t.Fatal(wanted, err)
+		}
+		at := -1
+		for w := range api.Words(c.text) {
+			if wanted[0].At(c.text, w) {
+				at = w.From
+				break
+			}
+		}
+		if at != c.at {
+			t.Errorf("%q is written in %q at %d, want %d", c.search, c.text, at, c.at)
+		}
+	}
+	if w := (api.Wanted{Word: "東京", Chars: true}); !w.Fits("京") || w.Fits("x") {
+		t.Error("a character fits the sequence that it is a part of")
+	}
+	if a, b := api.Folded("Jose\u0301"), api.Folded("JOSÉ"); a != b {
+		t.Errorf("%q and %q differ", a, b)
 	}
 }
 

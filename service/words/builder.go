@@ -4,7 +4,6 @@ import (
 	"io"
 	"maps"
 	"slices"
-	"strings"
 
 	"wf/api"
 	"wf/protocol"
@@ -42,7 +41,7 @@ func (b *builder) text(seq protocol.Seq, k kind, text string) {
 
 // person is the word by which a person is found. No text has it.
 func person(name string) api.Wanted {
-	return api.Wanted{Word: "\x00" + strings.ToLower(cut(name, personMax))}
+	return api.Wanted{Word: "\x00" + cut(api.Folded(name), personMax)}
 }
 
 // personMax are the bytes of a name that count.

@@ -11,15 +11,17 @@
 //
 // # Words
 //
-// A word is a sequence of letters, marks and digits of Unicode, in lower case; of one over 40 bytes the beginning counts.
-// Han, Hiragana and Katakana are not written with blanks: there each character is a word. A word of a question fits words that begin
+// A word is a sequence of letters, marks and digits of Unicode, in lower case and composed (NFC); of one over 40 bytes the beginning counts.
+// Han, Hiragana and Katakana are not written with blanks: there each character is a word, and a sequence of them in a question
+// fits a text in which all of them occur, in whatever order. A word of a question fits words that begin
 // with it if it has three letters or more, or ends with *; a shorter one fits itself alone. All words of a question must
 // occur in a run, in whatever texts of it: its own, those that it shares as a fork, the system prompts of its
 // definitions, and those of the runs of its sub-workflows.
 //
 // # Derived
 //
-// The index is a cache. What is damaged, of another version, of another user or not sealed by this one is thrown away and
+// The index is a cache. An error of the machine, as that too many files are open, discards nothing of it: the search fails, or goes on
+// in memory. What is damaged, of another version, of another user or not sealed by this one is thrown away and
 // made again. A run counts as indexed up to one of its events, named by its hash; what follows is read when it
 // is asked for, or said to be missing.
 //

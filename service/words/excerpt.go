@@ -1,6 +1,7 @@
 package words
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -19,9 +20,12 @@ func excerpt(text string, terms []api.Wanted) string {
 	text = cut(text, textMax)
 	at := -1
 	for w := range api.Words(text) {
-		if fitsAny(terms, w.Text) {
+		if slices.ContainsFunc(terms, func(t api.Wanted) bool { return t.At(text, w) }) {
 			at = w.From
 			break
+		}
+		if at < 0 && slices.ContainsFunc(terms, func(t api.Wanted) bool { return t.Fits(w.Text) }) { // a part of a sequence
+			at = w.From
 		}
 	}
 	if at < 0 {
@@ -65,15 +69,6 @@ func excerpt(text string, terms []api.Wanted) string {
 		blank = false
 	}
 	return b.String()
-}
-
-func fitsAny(terms []api.Wanted, word string) bool {
-	for _, t := range terms {
-		if t.Fits(word) {
-			return true
-		}
-	}
-	return false
 }
 
 // textMax is how many bytes of a text are indexed.

@@ -62,7 +62,7 @@ type block struct {
 }
 
 const (
-	segMagic  = "wf words 1\n"
+	segMagic  = "wf words 2\n"
 	segBlock  = 16 << 10 // a block ends behind so many bytes
 	segMost   = 64 << 20 // bytes of a file that is read
 	sealSize  = sha256.Size
@@ -291,6 +291,21 @@ func (s *segment) words(r io.ReaderAt, first string, each func(word string, docs
 // match are the documents in which a word stands that fits, a bit for each.
 func (s *segment) match(r io.ReaderAt, t api.Wanted) (bitmap, error) {
 	m := make(bitmap, (len(s.docs)+63)/64)
+	if t.Chars {
+		for i, c := range t.Word {
+			of, err := s.match(r, api.Wanted{Word: string(c)})
+			if err != nil {
+				return nil, err
+			}
+			for d := range m {
+				if i == 0 {
+					m[d] = of[d]
+				}
+				m[d] &= of[d]
+			}
+		}
+		return m, nil
+	}
 	err := s.words(r, t.Word, func(w string, docs func(func(uint32))) bool {
 		if !strings.HasPrefix(w, t.Word) {
 			return false
