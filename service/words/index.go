@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -161,8 +160,12 @@ const commitBytes = 8 << 20
 // CatchUp indexes what runs have said since they were indexed, the one that moved least lately first, and drops those that are gone. heads are
 // those of all runs. A run that cannot be read is passed over until it moves.
 func (x *Index) CatchUp(ctx context.Context, heads []cas.Head, o CatchUpOptions) error {
-	if whole, err := x.whole(heads); err != nil || whole {
+	first := &catching{x: x}
+	if err := first.look(); err != nil {
 		return err
+	}
+	if behind, known := x.behind(first.v, heads); len(behind) == 0 && known == first.v.runs {
+		return nil
 	}
 	began := time.Now()
 	late := func() bool { return o.Within > 0 && time.Since(began) > o.Within }
@@ -176,19 +179,26 @@ func (x *Index) CatchUp(ctx context.Context, heads []cas.Head, o CatchUpOptions)
 		return context.Cause(ctx) // another goes on with it, and nothing is wrong
 	}
 	defer x.give()
-	there := make(map[string]cas.Head, len(heads))
-	for _, h := range heads {
-		there[string(protocol.RunOf(h.Name))] = h
-	}
+	there := sync.OnceValue(func() map[string]cas.Head {
+		out := make(map[string]cas.Head, len(heads))
+		for _, h := range heads {
+			out[string(protocol.RunOf(h.Name))] = h
+		}
+		return out
+	})
 	for range rounds {
 		c := &catching{x: x, ctx: ctx, wait: turn, there: there, tell: o.Tell, passes: o.Within == 0}
 		if err := c.look(); err != nil {
 			return err
 		}
-		if err := c.dropGone(); err != nil {
-			return err
+		behind, known := x.behind(c.v, heads)
+		if known < c.v.runs {
+			if err := cmp.Or(c.dropGone(), c.look()); err != nil {
+				return err
+			}
+			behind, _ = x.behind(c.v, heads) // also what was built on those that are gone
 		}
-		behind := x.behind(c.v, heads)
+		c.forget()
 		if len(behind) == 0 {
 			break
 		}
@@ -215,44 +225,43 @@ func (x *Index) CatchUp(ctx context.Context, heads []cas.Head, o CatchUpOptions)
 		if err := c.commit(); err != nil {
 			return err
 		}
+		if left, _ := x.behind(c.v, behind); len(left) == 0 && c.v.runs == len(heads) {
+			break
+		}
 	}
 	return nil
-}
-
-// whole reports whether these runs, and no others, are indexed up to their heads.
-func (x *Index) whole(heads []cas.Head) (bool, error) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	v, err := x.refresh()
-	return err == nil && v.runs == len(heads) && !slices.ContainsFunc(heads, func(h cas.Head) bool { return !current(v.unit(string(protocol.RunOf(h.Name))), h) }), err
 }
 
 // rounds are how often CatchUp looks for runs that are behind: again after damage, and where another process has written.
 const rounds = 3
 
-// behind are the heads that are not indexed, the oldest first.
-func (x *Index) behind(v *view, heads []cas.Head) (out []cas.Head) {
+// behind are the heads that are not indexed, the oldest first; known is of how many runs something is indexed.
+func (x *Index) behind(v *view, heads []cas.Head) (out []cas.Head, known int) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for _, h := range heads {
 		run := protocol.RunOf(h.Name)
-		if f := x.failed[run]; !current(v.unit(string(run)), h) && f.head != h.Link {
+		u := v.unit(string(run))
+		if u != nil {
+			known++
+		}
+		if f := x.failed[run]; !current(u, h) && f.head != h.Link {
 			out = append(out, h)
 		}
 	}
 	protocol.Sort(out, func(a, b cas.Head) int { return cmp.Compare(a.TS, b.TS) })
-	return out
+	return out, known
 }
 
 // dropGone drops what is indexed of runs that were deleted, by another process or on another machine.
 func (c *catching) dropGone() error {
-	x, ctx, v, there := c.x, c.ctx, c.v, c.there
 	var gone []string
-	for u := range v.all() {
+	there := c.there()
+	for u := range c.v.all() {
 		if _, ok := there[u.id]; ok || u.run() == "" {
 			continue
 		}
-		h, err := x.store.Head(ctx, protocol.RunHead(u.run())) // it may be newer than the list
+		h, err := c.x.store.Head(c.ctx, protocol.RunHead(u.run())) // it may be newer than the list
 		if err != nil {
 			return err
 		}
@@ -260,9 +269,26 @@ func (c *catching) dropGone() error {
 			gone = append(gone, u.id)
 		}
 	}
+	if len(gone) == 0 {
+		return nil
+	}
+	if err := c.x.commit(c.ctx, c.wait, nil, gone); !errors.Is(err, errKept) { // they are not found all the same
+		return err
+	}
+	return nil
+}
+
+// forget drops what is known of runs that are gone or indexed.
+func (c *catching) forget() {
+	x := c.x
 	x.mu.Lock()
+	defer x.mu.Unlock()
+	if len(x.loose)+len(x.failed) == 0 {
+		return
+	}
+	there := c.there()
 	for run, n := range x.loose {
-		u := v.unit(string(run))
+		u := c.v.unit(string(run))
 		if _, ok := there[string(run)]; !ok || u != nil && u.head == bytesOf(n.head) {
 			delete(x.loose, run)
 		}
@@ -272,14 +298,6 @@ func (c *catching) dropGone() error {
 			delete(x.failed, run)
 		}
 	}
-	x.mu.Unlock()
-	if len(gone) == 0 {
-		return nil
-	}
-	if err := x.commit(ctx, c.wait, nil, gone); !errors.Is(err, errKept) { // they are not found all the same
-		return err
-	}
-	return nil
 }
 
 // catching reads runs for one commit after another.
@@ -289,7 +307,7 @@ type catching struct {
 	wait  context.Context // how long for another process that writes
 	v     *view
 	b     builder
-	there map[string]cas.Head
+	there func() map[string]cas.Head // the heads of all runs
 	tell  func(protocol.RunID, error)
 
 	passes bool // it takes long, and lets others have their turn between two commits
@@ -445,7 +463,7 @@ func (c *catching) base(run protocol.RunID) (string, protocol.Seq, error) {
 	if err != nil || base == "" {
 		return "", 0, err
 	}
-	h, there := c.there[string(base)]
+	h, there := c.there()[string(base)]
 	if !there || h.Seq < shared || base == run {
 		return "", 0, nil
 	}

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -370,7 +371,7 @@ func TestWhatIsDeletedIsPurged(t *testing.T) {
 func TestARunThatIsDeletedMeanwhileIsNotIndexed(t *testing.T) {
 	p := newPlace(t, t.TempDir())
 	run := p.begin(talk, "rails")
-	c := &catching{x: p.x, ctx: t.Context(), wait: t.Context(), v: &view{}, there: map[string]cas.Head{}}
+	c := &catching{x: p.x, ctx: t.Context(), wait: t.Context(), v: &view{}}
 	p.x.Refresh()
 	if err := c.run(run, p.heads()[0]); err != nil || len(c.b.units) == 0 {
 		t.Fatal(err)
@@ -400,6 +401,11 @@ func TestADamagedIndexIsMadeAnew(t *testing.T) {
 			p.Fatal(names, err)
 		}
 		return names[0]
+	}
+	pipe := func(p *place, path string) {
+		if err := errors.Join(os.RemoveAll(path), syscall.Mkfifo(path, 0o600)); err != nil {
+			p.Fatal(err)
+		}
 	}
 	write := func(p *place, path string, data []byte) {
 		if err := os.WriteFile(path, data, 0o600); err != nil {
@@ -458,6 +464,15 @@ func TestADamagedIndexIsMadeAnew(t *testing.T) {
 			if err := errors.Join(os.Remove(name), os.Symlink("/dev/zero", name)); err != nil {
 				p.Fatal(err)
 			}
+		},
+		"a pipe for a segment":     func(p *place) { pipe(p, first(p, "*.seg")) },
+		"a pipe for a manifest":    func(p *place) { pipe(p, filepath.Join(p.folder(), manifestName)) },
+		"a pipe for a lock":        func(p *place) { pipe(p, filepath.Join(p.folder(), lockName)) },
+		"a pipe in its place":      func(p *place) { pipe(p, p.folder()) },
+		"a segment of a terabyte":  func(p *place) { _ = os.Truncate(first(p, "*.seg"), 1<<40) },
+		"a manifest of a terabyte": func(p *place) { _ = os.Truncate(filepath.Join(p.folder(), manifestName), 1<<40) },
+		"a segment twice": func(p *place) {
+			write(p, filepath.Join(p.folder(), manifestName), []byte(strings.Replace(`{"schema":"`+manifestSchema+`","segments":["X","X"]}`, "X", filepath.Base(first(p, "*.seg")), -1)))
 		},
 		"its head is damaged": func(p *place) {
 			name := first(p, "*.seg")
