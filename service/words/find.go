@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"maps"
 	"math"
 	"math/bits"
 	"slices"
@@ -175,6 +176,21 @@ func (v *view) gather() {
 			v.nums[i][j] = n
 		}
 	}
+	flat, count := make([]spot, most), make([]int, len(v.of))
+	for _, nums := range v.nums {
+		for _, n := range nums {
+			count[n]++
+		}
+	}
+	v.in = make([][]spot, len(v.of))
+	for n, c := range count {
+		v.in[n], flat = flat[:0:c], flat[c:]
+	}
+	for i, nums := range v.nums {
+		for j, n := range nums {
+			v.in[n] = append(v.in[n], spot{i, j})
+		}
+	}
 	v.from = make([][]source, len(v.of))
 	add := func(n int, id string, upTo protocol.Seq, base bool) {
 		if of, ok := v.ids[id]; ok {
@@ -232,21 +248,17 @@ func (f *Found) Hits(ctx context.Context, run protocol.RunID) ([]api.Hit, error)
 	}
 	include(n, math.MaxInt64)
 	var all []candidate
-	for i := range f.seg {
-		s := &f.seg[i]
-		for u := range s.units {
-			to, ours := upTo[s.unit[u]]
-			if !ours {
-				continue
-			}
-			for d, end := s.docsOf(u); d < end; d++ {
-				c := candidate{unit: s.unit[u], doc: s.docs[d]}
+	for _, n := range slices.SortedFunc(maps.Keys(upTo), func(a, b int) int { return cmp.Compare(f.of[a].id, f.of[b].id) }) {
+		for _, p := range f.in[n] {
+			s := &f.seg[p.seg]
+			for d, end := s.docsOf(p.unit); d < end; d++ {
+				c := candidate{unit: n, doc: s.docs[d]}
 				for t := range f.terms {
 					if s.hits[t].has(d) {
 						c.words |= 1 << t
 					}
 				}
-				if c.words != 0 && (c.doc.seq <= to || f.of[c.unit].run() == "") {
+				if c.words != 0 && (c.doc.seq <= upTo[n] || f.of[c.unit].run() == "") {
 					all = append(all, c)
 				}
 			}

@@ -27,8 +27,12 @@ type view struct {
 	ids  map[string]int
 	nums [][]int    // by segment: the numbers of its units
 	of   []*unit    // by number, as ids has it
+	in   [][]spot   // by number: where its parts are
 	from [][]source // what counts as said in each besides its own texts
 }
+
+// A spot is where a part of a unit lies: the numbers of a segment of a view, and of a unit of the segment.
+type spot struct{ seg, unit int }
 
 // spread is into how many maps the units are divided, so that a change copies few of them.
 const spread = 1024
