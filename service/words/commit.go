@@ -19,7 +19,7 @@ const (
 	joinFrom = 8 << 10
 	joinUpTo = 512 << 10
 
-	joinAtOnce = 4 * joinMany // of them make one that can be read: segMost
+	joinAtOnce = 2 * joinMany // of them make one that can be read: segMost
 
 	headsMany = 32 // units from which heads are listed at once
 )
