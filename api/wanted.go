@@ -16,6 +16,8 @@ import (
 const (
 	wordMax = 40 // a word has no character that begins behind so many bytes
 
+	sequenceMax = 64 * wordMax // all characters of a sequence are written within so many bytes, each with 30 marks of 4 bytes at most
+
 	// WantedMax is how many words a search may have.
 	WantedMax = 32
 )
@@ -43,42 +45,57 @@ func Words(text string) iter.Seq[Word] {
 			buf, from = buf[:0], -1
 			return yield(w)
 		}
+		letter := func(r rune, at, next int) bool {
+			switch {
+			case unicode.In(r, alone...):
+				return (from < 0 || end(at)) && yield(Word{string(r), at, next, true})
+			case unicode.In(r, unseen, unicode.Variation_Selector):
+			case unicode.IsLetter(r), unicode.IsDigit(r), unicode.IsMark(r) && from >= 0:
+				if from < 0 {
+					from = at
+				}
+				if len(buf) < wordMax {
+					buf = utf8.AppendRune(buf, fold(r))
+				}
+			default:
+				return from < 0 || end(at)
+			}
+			return true
+		}
+		isComposed := 0 // up to here
 		for at := 0; at < len(text); {
+			if at >= isComposed {
+				if isComposed = at + norm.NFC.QuickSpanString(text[at:]); at == isComposed {
+					next := at + max(1, norm.NFC.NextBoundaryInString(text[at:], true))
+					for _, r := range composed(text[at:next]) {
+						if !letter(r, at, next) {
+							return
+						}
+					}
+					at = next
+					continue
+				}
+			}
 			c := text[at]
-			if c < utf8.RuneSelf && (at+1 == len(text) || text[at+1] < utf8.RuneSelf) { // no mark belongs to it
-				if folded := lowASCII[c]; folded != 0 {
-					if from < 0 {
-						from = at
-					}
-					if len(buf) < wordMax {
-						buf = append(buf, folded)
-					}
-				} else if from >= 0 && !end(at) {
+			if c >= utf8.RuneSelf {
+				r, n := utf8.DecodeRuneInString(text[at:])
+				if !letter(r, at, at+n) {
 					return
 				}
-				at++
+				at += n
 				continue
 			}
-			next := at + max(1, norm.NFC.NextBoundaryInString(text[at:], true))
-			for _, r := range composed(text[at:next]) {
-				switch {
-				case unicode.In(r, alone...):
-					if from >= 0 && !end(at) || !yield(Word{string(r), at, next, true}) {
-						return
-					}
-				case unicode.In(r, unseen, unicode.Variation_Selector):
-				case unicode.IsLetter(r), unicode.IsDigit(r), unicode.IsMark(r) && from >= 0:
-					if from < 0 {
-						from = at
-					}
-					if len(buf) < wordMax {
-						buf = utf8.AppendRune(buf, fold(r))
-					}
-				case from >= 0 && !end(at):
-					return
+			if folded := lowASCII[c]; folded != 0 {
+				if from < 0 {
+					from = at
 				}
+				if len(buf) < wordMax {
+					buf = append(buf, folded)
+				}
+			} else if from >= 0 && !end(at) {
+				return
 			}
-			at = next
+			at++
 		}
 		if from >= 0 {
 			end(len(text))
@@ -131,9 +148,9 @@ func (t Wanted) At(text string, w Word) bool {
 		return t.Fits(w.Text)
 	}
 	left, at := t.Word, w.From
-	for x := range Words(text[w.From:]) {
+	for x := range Words(text[w.From:min(len(text), w.From+sequenceMax)]) {
 		rest, ok := strings.CutPrefix(left, x.Text)
-		if !ok || !x.Alone || w.From+x.From != at {
+		if !ok || !x.Alone || !beside(text[at:w.From+x.From]) {
 			return false
 		}
 		if left, at = rest, w.From+x.To; left == "" {
@@ -141,6 +158,11 @@ func (t Wanted) At(text string, w Word) bool {
 		}
 	}
 	return false
+}
+
+// beside reports whether two characters stand side by side that have a text between them: it has marks alone.
+func beside(between string) bool {
+	return !strings.ContainsFunc(between, func(r rune) bool { return !unicode.IsMark(r) && !unicode.Is(unseen, r) })
 }
 
 // prefixFrom is how many letters a word has that fits longer ones without a *.
@@ -169,7 +191,7 @@ func ReadSearch(search string) ([]Wanted, error) {
 		}
 	}
 	for w := range Words(search) {
-		if w.Alone && w.From == end {
+		if w.Alone && end >= 0 && beside(search[end:w.From]) {
 			if end = w.To; len(last.Word) < wordMax {
 				last = Wanted{Word: last.Word + w.Text, Chars: true}
 			}

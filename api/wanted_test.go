@@ -112,6 +112,9 @@ func TestASequenceIsWrittenAsItIs(t *testing.T) {
 		{"データ", "データbase", 0},
 		{"zeppelin", "of Zeppelins", 3},
 		{"テスト", "", -1},
+		{"葛飾区", "東京都葛\U000e0100飾区", 9},
+		{"葛\U000e0100飾区", "葛飾区", 0},
+		{strings.Repeat("𠀀", 10), strings.Repeat("𠀀"+strings.Repeat("\U0001e8d0", 30), 10), 0},
 	} {
 		wanted, err := api.ReadSearch(c.search)
 		if err != nil || len(wanted) != 1 {
