@@ -24,8 +24,8 @@ const (
 	headsMany = 32 // units from which heads are listed at once
 )
 
-// commit adds what a builder has, and drops units with what builds on them. Where another process writes until wait ends, that is kept in
-// memory. The caller has the turn.
+// commit adds what a builder has, and drops units with what builds on them. Where another process writes until wait ends, what is added is kept
+// in memory, and to drop something is an error wrapping errWaits. The caller has the turn.
 func (x *Index) commit(ctx, wait context.Context, b *builder, drop []string) error {
 	unlock, err := x.folder.lock(wait)
 	writes := err == nil
@@ -34,6 +34,9 @@ func (x *Index) commit(ctx, wait context.Context, b *builder, drop []string) err
 	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
+	}
+	if !writes && wait.Err() != nil && len(drop) > 0 { // what the folder has is changed meanwhile
+		return errWaits
 	}
 	x.mu.Lock()
 	v, failed := x.refresh() // what other processes wrote before
@@ -91,6 +94,9 @@ func (x *Index) commit(ctx, wait context.Context, b *builder, drop []string) err
 	}
 	return nil
 }
+
+// errWaits is that another process writes, and nothing is dropped.
+var errWaits = errors.New("another process writes to the index")
 
 // errKept is a file that still holds what was dropped.
 var errKept = errors.New("the index cannot be written")

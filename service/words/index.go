@@ -272,7 +272,7 @@ func (c *catching) dropGone() error {
 	if len(gone) == 0 {
 		return nil
 	}
-	if err := c.x.commit(c.ctx, c.wait, nil, gone); !errors.Is(err, errKept) { // they are not found all the same
+	if err := c.x.commit(c.ctx, c.wait, nil, gone); !errors.Is(err, errKept) && !errors.Is(err, errWaits) { // they are not found all the same
 		return err
 	}
 	return nil
@@ -483,7 +483,11 @@ func (c *catching) again(run protocol.RunID, h cas.Head) error {
 	if err := c.commit(); err != nil {
 		return err
 	}
-	if err := c.x.commit(c.ctx, c.wait, nil, []string{string(run)}); err != nil && !errors.Is(err, errKept) { // what is kept does not count all the same
+	err := c.x.commit(c.ctx, c.wait, nil, []string{string(run)})
+	if errors.Is(err, errWaits) {
+		return nil // it stays behind
+	}
+	if err != nil && !errors.Is(err, errKept) { // what is kept does not count all the same
 		return err
 	}
 	if err := c.look(); err != nil {

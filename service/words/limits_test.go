@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"wf/cas"
+	"wf/engine"
 	"wf/protocol"
 	"wf/store"
 )
@@ -234,6 +235,40 @@ func TestASearchDoesNotWaitForAWriter(t *testing.T) {
 	p.want("zeppelins", a)
 	if len(p.x.memory) != 0 || !slices.Equal(there, p.segments()) {
 		t.Errorf("%d segments are kept in memory, and %v lie where %v did", len(p.x.memory), p.segments(), there)
+	}
+	if err := errors.Join(p.e.Cancel(t.Context(), b, "ben", ""), second(p.e.Delete(t.Context(), b, engine.Burial{}))); err != nil { // as by a process without an index
+		t.Fatal(err)
+	}
+	for _, waits := range []bool{true, false} {
+		if waits {
+			if unlock, err = p.x.folder.lock(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := p.x.CatchUp(t.Context(), p.heads(), CatchUpOptions{Within: 20 * lockPoll}); err != nil {
+			t.Fatal(err)
+		}
+		c := &catching{x: p.x, ctx: t.Context(), wait: t.Context()}
+		if waits {
+			ended, stop := context.WithCancel(t.Context())
+			stop()
+			c.wait = ended
+		}
+		if err := errors.Join(p.x.take(t.Context()), c.again(a, p.heads()[0]), c.commit()); err != nil {
+			t.Fatal(err)
+		}
+		p.x.give()
+		if waits {
+			unlock()
+			if !p.holds(string(b)) || !slices.Equal(there, p.segments()) || p.x.ignore {
+				t.Error("while another process writes, what it does is not changed")
+			}
+		}
+		p.want("speak", a)
+		p.want("zeppelins", a)
+	}
+	if p.holds(string(b)) {
+		t.Error("what is gone is left")
 	}
 }
 
