@@ -54,6 +54,21 @@ type Note interface {
 	Change(do func(old []byte) (text []byte, err error)) error
 }
 
+// A Shelf has files of a cache that all machines of a store share; see pgstore.Shelf.
+type (
+	Shelf = *pgstore.Shelf
+	Part  = pgstore.Part
+)
+
+// ShelfOf is a shelf of a store of several machines; false for a directory, beside which files lie.
+func ShelfOf(s Store, name string) (Shelf, bool) {
+	d, ok := s.(database)
+	if !ok {
+		return nil, false
+	}
+	return d.Store.Shelf(name), true
+}
+
 // NoteOf is a note of a store of several machines; false for a directory, beside which files lie.
 func NoteOf(s Store, name string) (Note, bool) {
 	d, ok := s.(database)
