@@ -80,59 +80,6 @@ func TestASearchAtAHubAsksAllWorkers(t *testing.T) {
 	}
 }
 
-// A search in a database has its index on each machine, which drops what another one has deleted with its next look.
-func TestADatabaseIsSearchedByEachMachine(t *testing.T) {
-	_, dsn := postgres(t)
-	machine := func() *daemon.Foreground {
-		s, err := store.Open(t.Context(), dsn, store.Options{State: t.TempDir()})
-		if err != nil {
-			t.Fatal(err)
-		}
-		u := &compose.Setup{}
-		t.Cleanup(func() {
-			u.Close()
-			if err := s.Close(); err != nil {
-				t.Error(err)
-			}
-		})
-		return daemon.NewForeground(u, s)
-	}
-	t.Setenv("XDG_STATE_HOME", t.TempDir())
-	here, there := machine(), machine()
-	source := []byte("wf: 1\nname: talk\nroles: {say: {set: {said: \"of zeppelins\"}}}\n")
-	p, diags := lang.Load(source, lang.Options{})
-	if p == nil {
-		t.Fatal(diags)
-	}
-	run, _, err := here.Engine.Begin(t.Context(), engine.Launch{Program: p, Source: source, Inputs: []byte("{}"), Workspace: t.TempDir(), CreatedBy: "anna"})
-	if err == nil {
-		_, err = here.Engine.Drive(t.Context(), run, engine.DriveOptions{})
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, m := range []*daemon.Foreground{here, there} {
-		p, err := m.List(t.Context(), api.Query{Search: "zeppelins", Person: "Anna", Counts: true})
-		if err != nil || len(p.Items) != 1 || len(p.Items[0].Hits) != 1 || p.Searched.Behind != 0 || p.Counts[protocol.Done] != 1 {
-			t.Fatalf("%+v, %v", p, err)
-		}
-		if info, err := os.Stat(filepath.Join(m.Store.Beside(), words.Dir)); err != nil || info.Mode().Perm() != 0o700 {
-			t.Errorf("%v, %v", info, err)
-		}
-	}
-	if _, err := here.Delete(t.Context(), run, api.Delete{}); err != nil {
-		t.Fatal(err)
-	}
-	if err := there.IndexAll(t.Context(), nil); err != nil {
-		t.Fatal(err)
-	}
-	for _, m := range []*daemon.Foreground{here, there} {
-		if n := segments(t, m); n > 0 {
-			t.Errorf("%d segments are left", n)
-		}
-	}
-}
-
 // segments is how many files of words there are.
 func segments(t *testing.T, m *daemon.Foreground) (n int) {
 	t.Helper()

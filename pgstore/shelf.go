@@ -64,7 +64,8 @@ func (h *Shelf) Number(ctx context.Context) (int64, error) {
 	return readLong(got[0][0]), nil
 }
 
-// Read reads parts of files, with one question to the server. Where a file has no such part the error wraps fs.ErrNotExist.
+// Read reads parts of files, with one question to the server. Where a file ends before, or a page of it is gone, a part is shorter; of a part without a byte the
+// error wraps fs.ErrNotExist.
 func (h *Shelf) Read(ctx context.Context, parts []Part) ([][]byte, error) {
 	var names []string
 	for _, p := range parts {
@@ -90,6 +91,9 @@ func (h *Shelf) Read(ctx context.Context, parts []Part) ([][]byte, error) {
 			page := pages[h.page(p.File, at/pageSize)]
 			from := at % pageSize
 			if from >= len(page) {
+				if len(b) > 0 {
+					break
+				}
 				return nil, fmt.Errorf("%s, byte %d of %s: %w", h.name, at, p.File, fs.ErrNotExist)
 			}
 			b = append(b, page[from:min(len(page), from+p.Size-len(b))]...)

@@ -62,10 +62,14 @@ func TestAShelfHasPartsOfFiles(t *testing.T) {
 			t.Errorf("%+v is not what was put", parts[i])
 		}
 	}
-	for _, p := range []pgstore.Part{{File: "none", Size: 1}, {File: "of1", At: 0, Size: 2}, {File: "of1", At: page, Size: 1}, {File: names[2], At: page - 1, Size: 2}} {
+	for _, p := range []pgstore.Part{{File: "none", Size: 1}, {File: "of1", At: page, Size: 1}, {File: names[2], At: page, Size: 2}} {
 		if _, err := h.Read(t.Context(), []pgstore.Part{p}); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%+v: %v", p, err)
 		}
+	}
+	short, err := h.Read(t.Context(), []pgstore.Part{{File: names[0], Size: page}, {File: names[3], At: 1, Size: 3 * page}, {File: names[2], At: page - 1, Size: 2}})
+	if err != nil || len(short[0]) != 1 || len(short[1]) != page || len(short[2]) != 1 {
+		t.Errorf("parts that go beyond the end have %d parts, %v", len(short), err)
 	}
 	if _, ok, err := h.Replace(t.Context(), 0, []byte("late"), nil); ok || err != nil {
 		t.Errorf("a list in the place of one that is gone: %t, %v", ok, err)

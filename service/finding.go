@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"runtime"
 	"sync"
 	"time"
@@ -40,7 +41,7 @@ func (l *Local) List(ctx context.Context, q api.Query) (*api.Page, error) {
 		q.Limit++
 	}
 	x := l.indexed()
-	x.Refresh()
+	x.Refresh(ctx)
 	p := &api.Page{Schema: "wf.runs/v1"}
 	list := query.Listing{Query: q, Heads: heads, Known: x}
 	said, err := l.said(ctx, heads, q, &list, p)
@@ -84,13 +85,13 @@ func (l *Local) said(ctx context.Context, heads []cas.Head, q api.Query, list *q
 	if err := x.CatchUp(ctx, heads, words.CatchUpOptions{Within: searchWait}); err != nil {
 		return nil, err
 	}
-	searched, failed := x.State(heads)
+	if found, err = x.Find(ctx, terms, q.Person); err != nil {
+		return nil, err
+	}
+	searched, failed := found.Searched(heads)
 	p.Searched = &searched
 	for _, err := range failed {
 		p.Unread = append(p.Unread, protocol.Flat(err))
-	}
-	if found, err = x.Find(ctx, terms, q.Person); err != nil {
-		return nil, err
 	}
 	list.Said = found.Has
 	return found, nil
@@ -132,6 +133,13 @@ const (
 // hinders it.
 func (l *Local) KeepIndexed(ctx context.Context, tell func(protocol.RunID, error)) {
 	for ctx.Err() == nil {
+		if l.indexed().Shared() { // of the processes that see a change one is first, and the others find it indexed
+			select {
+			case <-time.After(rand.N(indexEvery)):
+			case <-ctx.Done():
+				return
+			}
+		}
 		began := time.Now()
 		changes, err := l.Store.Changes(ctx)
 		var heads []cas.Head

@@ -109,11 +109,11 @@ func (b *builder) unit(id string) *unit {
 // sorted are the words in order.
 func (b *builder) sorted() []string { return slices.Sorted(maps.Keys(b.words)) }
 
-// merge adds segments of a folder, without the units that drop names. Parts of a unit become one where no other segment has what is
-// between them.
-func (b *builder) merge(f folder, all []*segment, drop map[string]bool) error {
-	type part struct{ seg, unit int }
-	parts := map[string][]part{}
+// merge adds segments, which read has a function read, without the units that drop names. Parts of a unit become one where no other segment
+// has what is between them.
+func (b *builder) merge(all []*segment, drop map[string]bool, read func(func(i int, r io.ReaderAt) error) error) error {
+	type place struct{ seg, unit int }
+	parts := map[string][]place{}
 	var order []string
 	moved := make([][]uint32, len(all)) // by segment and document: 1 + the new number, 0 for one that is dropped
 	for i, s := range all {
@@ -126,12 +126,12 @@ func (b *builder) merge(f folder, all []*segment, drop map[string]bool) error {
 			if parts[id] == nil {
 				order = append(order, id)
 			}
-			parts[id] = append(parts[id], part{i, j})
+			parts[id] = append(parts[id], place{i, j})
 		}
 	}
 	for _, id := range order {
 		list := parts[id]
-		slices.SortFunc(list, func(x, y part) int { return int(all[x.seg].units[x.unit].from - all[y.seg].units[y.unit].from) })
+		slices.SortFunc(list, func(x, y place) int { return int(all[x.seg].units[x.unit].from - all[y.seg].units[y.unit].from) })
 		for _, p := range list {
 			b.begin(all[p.seg].units[p.unit])
 			for d, end := all[p.seg].docsOf(p.unit); d < end; d++ {
@@ -141,20 +141,14 @@ func (b *builder) merge(f folder, all []*segment, drop map[string]bool) error {
 			b.ends[len(b.ends)-1] = uint32(len(b.docs))
 		}
 	}
-	for i, s := range all {
-		err := f.with(s, func(r io.ReaderAt) error {
-			return s.words(r, "", func(w string, docs func(func(uint32))) bool {
-				docs(func(d uint32) {
-					if to := moved[i][d]; to > 0 {
-						b.add(w, to-1)
-					}
-				})
-				return true
+	return read(func(i int, r io.ReaderAt) error {
+		return all[i].words(r, "", func(w string, docs func(func(uint32))) bool {
+			docs(func(d uint32) {
+				if to := moved[i][d]; to > 0 {
+					b.add(w, to-1)
+				}
 			})
+			return true
 		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	})
 }

@@ -2,11 +2,11 @@ package words
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
+	"io"
 	"slices"
 
 	"wf/protocol"
@@ -27,7 +27,16 @@ const (
 // commit adds what a builder has, and drops units with what builds on them. Where another process writes until wait ends, what is added is kept
 // in memory, and to drop something is an error wrapping errWaits. The caller has the turn.
 func (x *Index) commit(ctx, wait context.Context, b *builder, drop []string) error {
-	unlock, err := x.folder.lock(wait)
+	for {
+		if err := x.commitOnce(ctx, wait, b, drop); !errors.Is(err, errMoved) {
+			return err
+		}
+	}
+}
+
+// commitOnce is commit; errMoved is that another process was faster.
+func (x *Index) commitOnce(ctx, wait context.Context, b *builder, drop []string) error {
+	unlock, err := x.shelf.lock(wait)
 	writes := err == nil
 	if writes {
 		defer unlock()
@@ -35,12 +44,10 @@ func (x *Index) commit(ctx, wait context.Context, b *builder, drop []string) err
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if !writes && wait.Err() != nil && len(drop) > 0 { // what the folder has is changed meanwhile
+	if !writes && wait.Err() != nil && len(drop) > 0 { // what is on the shelf changes meanwhile
 		return errWaits
 	}
-	x.mu.Lock()
-	v, failed := x.refresh() // what other processes wrote before
-	x.mu.Unlock()
+	v, failed := x.refresh(ctx) // what other processes wrote before
 	if failed != nil {
 		return failed
 	}
@@ -55,23 +62,39 @@ func (x *Index) commit(ctx, wait context.Context, b *builder, drop []string) err
 			segs = append(segs, s)
 		}
 	}
-	segs, bad := x.without(segs, gone)
+	segs, bad := x.without(ctx, segs, gone)
 	if bad == nil {
-		segs, bad = x.joined(segs, writes)
+		segs, bad = x.joined(ctx, segs, writes)
 	}
 	if bad != nil && !damage(bad) {
 		return bad
 	}
-	if bad != nil { // all of it is indexed again
+	if bad != nil { // all of it is indexed again, unless another process has replaced a segment
+		if now, err := x.refresh(ctx); err != nil || now != v {
+			return cmp.Or(err, errMoved)
+		}
 		x.discard()
 		segs = nil
 	}
+	x.mu.Lock()
+	same := len(segs) > 0 && len(x.memory) == 0 && slices.Equal(segs, v.segs)
+	x.mu.Unlock()
+	if same { // another process has done it
+		return nil
+	}
+	stamp := v.stamp
 	if writes {
 		var own []*segment
-		if own, err = x.write(segs); err == nil {
-			segs = own
+		var now string
+		if own, now, err = x.write(ctx, v.stamp, segs); err == nil {
+			segs, stamp = own, now
+		}
+		if errors.Is(err, errMoved) {
+			return cmp.Or(context.Cause(ctx), err)
 		}
 	}
+	x.reads.Lock() // one that has begun to read does not put what it finds in the place of this
+	defer x.reads.Unlock()
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.memory = nil
@@ -83,13 +106,12 @@ func (x *Index) commit(ctx, wait context.Context, b *builder, drop []string) err
 			own = append(own, s)
 		}
 	}
-	x.hold(own)
+	x.hold(own, stamp)
 	if err == nil {
 		x.ignore = false
-		x.stamp, err = x.folder.stamp()
 	}
-	unread := !slices.ContainsFunc(v.segs, func(s *segment) bool { return s.memo == nil }) // what the folder holds is not known
-	if err != nil && (len(gone) > 0 || len(drop) > 0 && unread) && x.folder.exists() {
+	unread := !slices.ContainsFunc(v.segs, func(s *segment) bool { return s.memo == nil }) // what is on the shelf is not known
+	if err != nil && (len(gone) > 0 || len(drop) > 0 && unread) && x.shelf.exists(ctx) {
 		return fmt.Errorf("%w: %w", errKept, err)
 	}
 	return nil
@@ -101,13 +123,13 @@ var errWaits = errors.New("another process writes to the index")
 // errKept is a file that still holds what was dropped.
 var errKept = errors.New("the index cannot be written")
 
-// write puts the segments that are in memory into the folder, has these alone count, and gives them as they lie there.
-func (x *Index) write(segs []*segment) (own []*segment, err error) {
+// write puts the segments that are in memory on the shelf, has these alone count, and gives them as they lie there.
+func (x *Index) write(ctx context.Context, since string, segs []*segment) (own []*segment, stamp string, err error) {
 	var names, puts []string
 	for _, s := range segs {
 		if s.memo != nil {
 			put := *s // others may read this one
-			if put.name, err = x.folder.put(s.memo); err != nil {
+			if put.name, err = x.shelf.put(ctx, s.memo); err != nil {
 				break
 			}
 			puts = append(puts, put.name)
@@ -116,15 +138,15 @@ func (x *Index) write(segs []*segment) (own []*segment, err error) {
 		own, names = append(own, s), append(names, s.name)
 	}
 	if err == nil {
-		err = x.folder.count(names)
+		stamp, err = x.shelf.count(ctx, since, names)
 	}
 	if err != nil { // a disk that is full has room for them no more than for what counts
 		for _, name := range puts {
-			err = errors.Join(err, os.Remove(filepath.Join(x.folder.dir, name)))
+			err = errors.Join(err, x.shelf.drop(ctx, name))
 		}
-		return nil, err
+		return nil, "", err
 	}
-	return own, x.folder.sweep(names)
+	return own, stamp, nil
 }
 
 // fitting is what a builder has, as a segment, without what another process has indexed meanwhile and without runs that were deleted;
@@ -153,7 +175,7 @@ func (x *Index) fitting(ctx context.Context, b *builder, v *view) (*segment, err
 	if err != nil || len(out) == 0 {
 		return s, err
 	}
-	left, err := x.without([]*segment{s}, out)
+	left, err := x.without(ctx, []*segment{s}, out)
 	if err != nil || len(left) == 0 {
 		return nil, err
 	}
@@ -196,7 +218,7 @@ func (x *Index) deleted(ctx context.Context, b *builder) (map[string]bool, error
 // memorize makes a segment in memory.
 func (x *Index) memorize(b *builder) (*segment, error) {
 	memo := b.encode(x.key())
-	read, err := readSegment(bytes.NewReader(memo), len(memo), x.key())
+	read, err := readSegment(bytes.NewReader(memo), x.key())
 	if err != nil {
 		return nil, err
 	}
@@ -205,7 +227,7 @@ func (x *Index) memorize(b *builder) (*segment, error) {
 }
 
 // without are segments in which units are dropped: those that hold some of them are made again.
-func (x *Index) without(segs []*segment, drop map[string]bool) ([]*segment, error) {
+func (x *Index) without(ctx context.Context, segs []*segment, drop map[string]bool) ([]*segment, error) {
 	if len(drop) == 0 {
 		return segs, nil
 	}
@@ -215,7 +237,7 @@ func (x *Index) without(segs []*segment, drop map[string]bool) ([]*segment, erro
 			out = append(out, s)
 			continue
 		}
-		made, err := x.made([]*segment{s}, drop)
+		made, err := x.made(ctx, []*segment{s}, drop)
 		if err != nil {
 			return nil, err
 		}
@@ -227,7 +249,7 @@ func (x *Index) without(segs []*segment, drop map[string]bool) ([]*segment, erro
 }
 
 // joined are segments of which there are not too many small ones. Where nothing is written, those in memory are joined alone.
-func (x *Index) joined(segs []*segment, writes bool) ([]*segment, error) {
+func (x *Index) joined(ctx context.Context, segs []*segment, writes bool) ([]*segment, error) {
 	for most := joinFrom; most <= joinUpTo; most *= joinMany {
 		var small, rest []*segment
 		for _, s := range segs {
@@ -240,7 +262,7 @@ func (x *Index) joined(segs []*segment, writes bool) ([]*segment, error) {
 		if len(small) < joinMany {
 			continue
 		}
-		made, err := x.made(small, nil)
+		made, err := x.made(ctx, small, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -250,20 +272,22 @@ func (x *Index) joined(segs []*segment, writes bool) ([]*segment, error) {
 }
 
 // made is one segment in memory of some, without the units that are dropped; nil where none is left.
-func (x *Index) made(segs []*segment, drop map[string]bool) (*segment, error) {
+func (x *Index) made(ctx context.Context, segs []*segment, drop map[string]bool) (*segment, error) {
 	var b builder
-	if err := b.merge(x.folder, segs, drop); err != nil || len(b.units) == 0 {
+	if err := b.merge(segs, drop, func(each func(int, io.ReaderAt) error) error {
+		return x.read(ctx, segs, func(s *segment) []part { return []part{{0, s.size}} }, each)
+	}); err != nil || len(b.units) == 0 {
 		return nil, err
 	}
 	return x.memorize(&b)
 }
 
-// discard has what the folder holds count as nothing; the next commit removes it.
+// discard has what is on the shelf count as nothing; the next commit removes it.
 func (x *Index) discard() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.ignore, x.memory = true, nil
-	x.hold(nil)
+	x.hold(nil, x.at.stamp)
 }
 
 // A purge is asked for by several at once.
@@ -274,10 +298,11 @@ type purge struct {
 }
 
 // Purge drops what is indexed of runs that were deleted. When it returns nil none of their words is in the index of this
-// machine: it waits for another process that writes to it.
+// machine, or of its database: it waits for another process that writes to it.
 func (x *Index) Purge(ctx context.Context, runs []protocol.RunID) error {
+	there := x.shelf.exists(ctx)
 	x.mu.Lock()
-	if !x.folder.exists() && len(x.memory) == 0 {
+	if !there && len(x.memory) == 0 {
 		x.mu.Unlock()
 		return nil
 	}
@@ -302,13 +327,13 @@ func (x *Index) Purge(ctx context.Context, runs []protocol.RunID) error {
 	x.mu.Unlock()
 	p.done, p.err = true, x.commit(ctx, ctx, nil, p.ids)
 	if errors.Is(p.err, errKept) {
-		if gone := os.RemoveAll(x.folder.dir); gone == nil {
+		if gone := x.shelf.remove(ctx); gone == nil {
 			p.err = nil
 			x.discard()
 		}
 	}
 	if p.err != nil {
-		p.err = fmt.Errorf("remove the directory %s, which holds words of them: %w", x.folder.dir, p.err)
+		p.err = fmt.Errorf("remove %s, which has words of them: %w", x.shelf, p.err)
 	}
 	return p.err
 }

@@ -17,7 +17,7 @@ func (p *place) filled(units, each int) {
 		p.Fatal(err)
 	}
 	defer p.x.give()
-	unlock, err := p.x.folder.lock(p.Context())
+	unlock, err := p.x.shelf.lock(p.Context())
 	if err != nil {
 		p.Fatal(err)
 	}
@@ -29,14 +29,14 @@ func (p *place) filled(units, each int) {
 			b.text(seq+1, ofAnswer, fmt.Sprintf("%x %x of the store and its runs", i, int(seq)*i))
 		}
 		if i%each == each-1 || i == units-1 {
-			name, err := p.x.folder.put(b.encode(key()))
+			name, err := p.x.shelf.put(p.Context(), b.encode(key()))
 			if err != nil {
 				p.Fatal(err)
 			}
 			names, b = append(names, name), &builder{}
 		}
 	}
-	if err := p.x.folder.count(names); err != nil {
+	if _, err := p.x.shelf.count(p.Context(), "", names); err != nil {
 		p.Fatal(err)
 	}
 }

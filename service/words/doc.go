@@ -1,9 +1,9 @@
 // Package words finds runs by the words that were said in them.
 //
-// The texts of runs are read from a store behind their commits, cut into words, and kept in an index of this
-// machine beside the store:
+// The texts of runs are read from a store behind their commits, cut into words, and kept in an index beside the
+// store, or in its database:
 //
-//	journals ─► texts ─► words ─► segments in search.db/ ─► runs in which all words of a question occur
+//	journals ─► texts ─► words ─► segments on a shelf ─► runs in which all words of a question occur
 //
 // A text is what one event says under one kind: a title, an input, a prompt, an answer, an error or a question. Its first
 // 64 KiB are indexed, as the store has them, which is without secrets. The index holds words and where they occur, and
@@ -27,6 +27,7 @@
 //
 // # Processes
 //
-// Files of the index are written once and never changed, and a reader needs no lock. Writers take turns by a lock that they have
-// for one commit. Where the index cannot be written it is kept in memory.
+// Segments are written once and never changed, and a reader needs no lock. Writers of a directory take turns by a lock that they have
+// for one commit; in a database the first of them wins, and the others look again at what is left to do. Where the index cannot be written it is
+// kept in memory.
 package words

@@ -12,7 +12,9 @@ import (
 	"slices"
 
 	"wf/api"
+	"wf/cas"
 	"wf/protocol"
+	"wf/service/query"
 )
 
 // A Found says in which runs all that is looked for occurs.
@@ -37,9 +39,7 @@ const never = math.MaxUint32
 // is any.
 func (x *Index) Find(ctx context.Context, terms []api.Wanted, by string) (*Found, error) {
 	for {
-		x.mu.Lock()
-		v, err := x.refresh()
-		x.mu.Unlock()
+		v, err := x.refresh(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -52,9 +52,7 @@ func (x *Index) Find(ctx context.Context, terms []api.Wanted, by string) (*Found
 		case !damage(err):
 			return nil, err
 		}
-		x.mu.Lock()
-		now, later := x.refresh()
-		x.mu.Unlock()
+		now, later := x.refresh(ctx)
 		switch {
 		case later != nil:
 			return nil, later
@@ -73,29 +71,60 @@ func (x *Index) find(ctx context.Context, v *view, terms []api.Wanted, by string
 	if by != "" {
 		looked = append(slices.Clone(terms), person(by))
 	}
-	for i, s := range v.segs {
-		one := found{segment: s, unit: v.nums[i]}
-		if err := x.folder.with(s, func(r io.ReaderAt) error {
-			for _, t := range looked {
-				if ctx.Err() != nil {
-					return context.Cause(ctx)
-				}
-				m, err := s.match(r, t)
-				if err != nil {
-					return err
-				}
-				one.hits = append(one.hits, m)
+	f.seg = make([]found, len(v.segs))
+	err := x.read(ctx, v.segs, func(s *segment) []part { return s.blocksOf(looked) }, func(i int, r io.ReaderAt) error {
+		one := found{segment: v.segs[i], unit: v.nums[i]}
+		for _, t := range looked {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
 			}
-			return nil
-		}); err != nil {
-			return nil, err
+			m, err := one.match(r, t)
+			if err != nil {
+				return err
+			}
+			one.hits = append(one.hits, m)
 		}
-		f.seg = append(f.seg, one)
+		f.seg[i] = one
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	for t := range looked {
 		f.first = append(f.first, f.firstOf(t))
 	}
 	return f, nil
+}
+
+// Searched says how far runs were searched; errs are why some of them cannot be.
+func (f *Found) Searched(heads []cas.Head) (out api.Searched, errs []error) {
+	f.x.mu.Lock()
+	defer f.x.mu.Unlock()
+	first := int64(0) // of the runs that are behind
+	for _, h := range heads {
+		run := protocol.RunOf(h.Name)
+		if u := f.view.unit(string(run)); current(u, h) || u != nil && u.seq > h.Seq { // CatchUp knows that it is newer than the list
+			out.Runs++
+			continue
+		}
+		out.Behind++
+		if why := f.x.failed[run]; why.head == h.Link {
+			errs = append(errs, why.err)
+		}
+		if first == 0 || h.TS < first {
+			first = h.TS
+		}
+	}
+	upTo := int64(0)
+	for _, h := range heads {
+		if first == 0 || h.TS < first {
+			upTo = max(upTo, h.TS)
+		}
+	}
+	if upTo > 0 {
+		out.UpTo = query.Stamp(upTo)
+	}
+	return out, errs
 }
 
 // firstOf is by unit the first event that says a word, in texts of its own or of others that count as its own.

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -43,16 +44,7 @@ type manifest struct {
 	Segments []string `json:"segments"`
 }
 
-// A stamp tells whether a manifest was replaced.
-type stamp struct {
-	mod  time.Time
-	size int64
-	file fs.FileInfo
-}
-
-func (a stamp) same(b stamp) bool {
-	return a.file != nil && b.file != nil && a.mod.Equal(b.mod) && a.size == b.size && os.SameFile(a.file, b.file)
-}
+func (f folder) String() string { return "the directory " + f.dir }
 
 // own is nil for a directory that this user alone can read and write, whose manifest and lock can be replaced and locked. An error wraps
 // fs.ErrNotExist or errDamaged.
@@ -77,25 +69,28 @@ func (f folder) own() error {
 func none(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) }
 
 // exists reports whether something lies where the index does, or might.
-func (f folder) exists() bool {
+func (f folder) exists(context.Context) bool {
 	_, err := os.Lstat(f.dir)
 	return !none(err)
 }
 
-// stamp is that of the manifest; zero where there is none.
-func (f folder) stamp() (stamp, error) {
+// stamp has what tells a manifest from the one that it replaced.
+func (f folder) stamp(context.Context) (string, error) {
 	info, err := os.Lstat(filepath.Join(f.dir, manifestName))
 	if none(err) {
-		return stamp{}, nil
+		return "", nil
 	}
 	if err != nil {
-		return stamp{}, err
+		return "", err
 	}
-	return stamp{info.ModTime(), info.Size(), info}, nil
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return "", fmt.Errorf("%s (%s) is %w", manifestName, info.Mode(), errDamaged)
+	}
+	return fmt.Sprint(st.Dev, " ", st.Ino, " ", info.Size(), " ", info.ModTime().UnixNano()), nil
 }
 
-// names are those of the segments; none where there is no index.
-func (f folder) names() ([]string, error) {
+func (f folder) names(context.Context) ([]string, error) {
 	if err := f.own(); none(err) {
 		return nil, nil
 	} else if err != nil {
@@ -108,6 +103,11 @@ func (f folder) names() ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	return segmentsOf(b)
+}
+
+// segmentsOf are the segments that a manifest names.
+func segmentsOf(b []byte) ([]string, error) {
 	var m manifest
 	if err := json.Unmarshal(b, &m); err != nil || m.Schema != manifestSchema {
 		return nil, fmt.Errorf("%s is %w", manifestName, errDamaged)
@@ -120,17 +120,18 @@ func (f folder) names() ([]string, error) {
 	return m.Segments, nil
 }
 
-// open opens a segment. One that was removed is an error wrapping fs.ErrNotExist.
-func (f folder) open(name string) (*os.File, int, error) {
-	file, err := files.Open(filepath.Join(f.dir, name))
-	if err != nil {
-		return nil, 0, err
+// read has one file open at a time, however many segments there are.
+func (f folder) read(_ context.Context, names []string, _ func(int) []part, each func(int, io.ReaderAt) error) error {
+	for i, name := range names {
+		file, err := files.Open(filepath.Join(f.dir, name))
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(each(i, file), file.Close()); err != nil {
+			return err
+		}
 	}
-	info, err := file.Stat()
-	if err != nil {
-		return nil, 0, errors.Join(err, file.Close())
-	}
-	return file, int(min(info.Size(), segMost+1)), nil
+	return nil
 }
 
 // lock makes the directory and waits until no other process writes to it.
@@ -164,21 +165,36 @@ func (f folder) lock(ctx context.Context) (unlock func(), err error) {
 	}
 }
 
-// put writes a segment, and returns its name. It is not durable: after a loss of power it may be damaged.
-func (f folder) put(data []byte) (string, error) {
-	id := make([]byte, 8)
-	rand.Read(id) // never fails
-	name := hex.EncodeToString(id) + segSuffix
+// put does not wait until it is durable: after a loss of power a segment may be damaged.
+func (f folder) put(_ context.Context, data []byte) (string, error) {
+	name := segmentName()
 	return name, files.ReplaceSoon(filepath.Join(f.dir, name), data)
 }
 
-// count has some segments count, and no others. The lock is held.
-func (f folder) count(names []string) error {
+// segmentName is a name that no segment has had.
+func segmentName() string {
+	id := make([]byte, 8)
+	rand.Read(id) // never fails
+	return hex.EncodeToString(id) + segSuffix
+}
+
+func (f folder) drop(_ context.Context, name string) error {
+	return os.Remove(filepath.Join(f.dir, name))
+}
+
+func (f folder) remove(context.Context) error { return os.RemoveAll(f.dir) }
+
+// count is called with the lock: no other process has written.
+func (f folder) count(ctx context.Context, _ string, names []string) (string, error) {
 	b, err := json.Marshal(manifest{manifestSchema, names})
-	if err != nil {
-		return err
+	if err == nil {
+		err = files.ReplaceSoon(filepath.Join(f.dir, manifestName), b)
 	}
-	return files.ReplaceSoon(filepath.Join(f.dir, manifestName), b)
+	if err != nil {
+		return "", err
+	}
+	stamp, err := f.stamp(ctx)
+	return stamp, errors.Join(err, f.sweep(names))
 }
 
 // sweep removes all but these segments: also what a process left that was killed.

@@ -5,12 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"sync"
 	"syscall"
 	"time"
 
-	"wf/api"
 	"wf/cas"
 	"wf/engine"
 	"wf/protocol"
@@ -23,16 +21,17 @@ type Index struct {
 	store  store.Store
 	engine *engine.Engine
 	key    func() []byte // that seals it
-	folder folder
+	shelf  shelf
 
 	turn chan struct{} // holds one while this process reads journals, or changes the index
 
-	mu     sync.Mutex
+	reads sync.Mutex // held while the shelf is read
+
+	mu     sync.Mutex // held for moments, and behind reads
 	at     *view
-	stamp  stamp
-	segs   []*segment // of the folder
+	segs   []*segment // of the shelf
 	memory []*segment // that could not be written
-	ignore bool       // what the folder has was found to be damaged
+	ignore bool       // what is on the shelf was found to be damaged
 	loose  map[protocol.RunID]noted
 	failed map[protocol.RunID]failure
 	purges *purge // that waits for its turn
@@ -52,8 +51,15 @@ type failure struct {
 
 // New is the index of a store. Nothing is read before it is used; key seals what is written.
 func New(s store.Store, e *engine.Engine, key func() []byte) *Index {
-	return &Index{store: s, engine: e, key: key, folder: folder{filepath.Join(s.Beside(), Dir)}, turn: make(chan struct{}, 1),
+	shelf, key := shelfOf(s, key)
+	return &Index{store: s, engine: e, key: key, shelf: shelf, turn: make(chan struct{}, 1),
 		at: &view{}, loose: map[protocol.RunID]noted{}, failed: map[protocol.RunID]failure{}}
+}
+
+// Shared reports whether the index is that of all machines of the store.
+func (x *Index) Shared() bool {
+	_, is := x.shelf.(rows)
+	return is
 }
 
 // current reports whether a unit is indexed up to a head.
@@ -83,45 +89,6 @@ func (x *Index) Note(h cas.Head, f *query.Facts) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.loose[protocol.RunOf(h.Name)] = noted{h.Link, f}
-}
-
-// Refresh looks whether another process has changed the index. Where it cannot be read, what is known of it stays.
-func (x *Index) Refresh() {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	_, _ = x.refresh() // CatchUp and Find say why it failed
-}
-
-// State says how far runs are indexed; errs are why some of them cannot be.
-func (x *Index) State(heads []cas.Head) (out api.Searched, errs []error) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	v, _ := x.refresh() // Find says why it failed
-	first := int64(0)   // of the runs that are behind
-	for _, h := range heads {
-		run := protocol.RunOf(h.Name)
-		if u := v.unit(string(run)); current(u, h) || u != nil && u.seq > h.Seq { // CatchUp knows that it is newer than the list
-			out.Runs++
-			continue
-		}
-		out.Behind++
-		if f := x.failed[run]; f.head == h.Link {
-			errs = append(errs, f.err)
-		}
-		if first == 0 || h.TS < first {
-			first = h.TS
-		}
-	}
-	upTo := int64(0)
-	for _, h := range heads {
-		if first == 0 || h.TS < first {
-			upTo = max(upTo, h.TS)
-		}
-	}
-	if upTo > 0 {
-		out.UpTo = query.Stamp(upTo)
-	}
-	return out, errs
 }
 
 // take waits for the turn of the caller; give ends it.
@@ -160,7 +127,7 @@ const commitBytes = 8 << 20
 // CatchUp indexes what runs have said since they were indexed, the one that moved least lately first, and drops those that are gone. heads are
 // those of all runs. A run that cannot be read is passed over until it moves.
 func (x *Index) CatchUp(ctx context.Context, heads []cas.Head, o CatchUpOptions) error {
-	first := &catching{x: x}
+	first := &catching{x: x, ctx: ctx}
 	if err := first.look(); err != nil {
 		return err
 	}
@@ -324,9 +291,7 @@ func (c *catching) commit() error {
 
 // look takes the index as it is now.
 func (c *catching) look() (err error) {
-	c.x.mu.Lock()
-	defer c.x.mu.Unlock()
-	c.v, err = c.x.refresh()
+	c.v, err = c.x.refresh(c.ctx)
 	return err
 }
 

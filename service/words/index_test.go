@@ -181,9 +181,19 @@ func (p *place) want(search string, runs ...protocol.RunID) {
 	}
 }
 
+// searched is how far a search goes.
+func (p *place) searched() (api.Searched, []error) {
+	p.Helper()
+	f, err := p.x.Find(p.Context(), nil, "")
+	if err != nil {
+		p.Fatal(err)
+	}
+	return f.Searched(p.heads())
+}
+
 // behind is how many runs are not indexed whole.
 func (p *place) behind() int {
-	s, _ := p.x.State(p.heads())
+	s, _ := p.searched()
 	return s.Behind
 }
 
@@ -219,14 +229,14 @@ func TestRunsAreFoundAsTheyGoOn(t *testing.T) {
 	if n := p.behind(); n != 2 {
 		t.Errorf("%d runs are behind, want 2", n)
 	}
-	if s, _ := p.x.State(p.heads()); s.UpTo != "" {
+	if s, _ := p.searched(); s.UpTo != "" {
 		t.Errorf("searched up to %s, of none", s.UpTo)
 	}
 	p.catchUp()
 	p.want("rails", a)
 	p.want("go on", a, b)
 	p.answer(a, "yes, zeppelins")
-	if s, _ := p.x.State(p.heads()); s.Runs != 1 || s.Behind != 1 || s.UpTo == "" {
+	if s, _ := p.searched(); s.Runs != 1 || s.Behind != 1 || s.UpTo == "" {
 		t.Errorf("%+v", s)
 	}
 	p.want("rails", a) // what was indexed is still found
@@ -372,7 +382,7 @@ func TestARunThatIsDeletedMeanwhileIsNotIndexed(t *testing.T) {
 	p := newPlace(t, t.TempDir())
 	run := p.begin(talk, "rails")
 	c := &catching{x: p.x, ctx: t.Context(), wait: t.Context(), v: &view{}}
-	p.x.Refresh()
+	p.x.Refresh(t.Context())
 	if err := c.run(run, p.heads()[0]); err != nil || len(c.b.units) == 0 {
 		t.Fatal(err)
 	}
@@ -566,7 +576,7 @@ func TestAnIndexThatCannotBeWritten(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p.x.folder.dir = filepath.Join(file, Dir)
+	p.x.shelf = folder{filepath.Join(file, Dir)}
 	var runs []protocol.RunID
 	for i := range joinMany + 1 {
 		runs = append(runs, p.begin(talk, fmt.Sprint("topic", i)))
@@ -613,7 +623,7 @@ func TestARunThatCannotBeReadIsNamed(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s, errs := p.x.State(p.heads())
+	s, errs := p.searched()
 	if told != 1 || s.Behind != 1 || s.Runs != 1 || len(errs) != 1 {
 		t.Errorf("told %d times, %+v, %v", told, s, errs)
 	}
@@ -696,7 +706,7 @@ func TestWhatIsNotReadInTimeIsTold(t *testing.T) {
 		if err := p.x.CatchUp(t.Context(), p.heads(), CatchUpOptions{Within: time.Microsecond}); err != nil {
 			t.Fatal(err)
 		}
-		s, errs := p.x.State(p.heads())
+		s, errs := p.searched()
 		found := p.in("speak")
 		if s.Runs+s.Behind != len(runs) || len(found) != s.Runs || s.Runs < before || len(errs) > 0 {
 			t.Fatalf("%+v, found in %d runs, before in %d; %v", s, len(found), before, errs)
@@ -724,7 +734,7 @@ func TestAPurgeWaitsForAWriter(t *testing.T) {
 	p := newPlace(t, t.TempDir())
 	run := p.begin(talk, "rails")
 	p.catchUp()
-	unlock, err := p.x.folder.lock(t.Context())
+	unlock, err := p.x.shelf.lock(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

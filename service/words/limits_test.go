@@ -152,7 +152,7 @@ func TestErrorsOfTheMachineAreNoDamage(t *testing.T) {
 		if _, err := p.x.Find(t.Context(), nil, "anna"); !errors.Is(err, syscall.EMFILE) {
 			t.Errorf("a search without room for a file, in an index that was read before (%v): %v", known, err)
 		}
-		p.x.Refresh()
+		p.x.Refresh(t.Context())
 		if err := p.x.CatchUp(t.Context(), nil, CatchUpOptions{}); !errors.Is(err, syscall.EMFILE) {
 			t.Errorf("an index of which much is to be dropped, read before (%v): %v", known, err)
 		}
@@ -212,7 +212,7 @@ func TestASearchDoesNotWaitForAWriter(t *testing.T) {
 	a := p.begin(talk, "rails")
 	p.catchUp()
 	b := p.begin(talk, "roads")
-	unlock, err := p.x.folder.lock(t.Context())
+	unlock, err := p.x.shelf.lock(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -241,7 +241,7 @@ func TestASearchDoesNotWaitForAWriter(t *testing.T) {
 	}
 	for _, waits := range []bool{true, false} {
 		if waits {
-			if unlock, err = p.x.folder.lock(t.Context()); err != nil {
+			if unlock, err = p.x.shelf.lock(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -287,7 +287,7 @@ func TestSegmentsAreJoinedInGroups(t *testing.T) {
 			}
 			segs = append(segs, s)
 		}
-		got, err := x.joined(segs, false)
+		got, err := x.joined(t.Context(), segs, false)
 		units := 0
 		for _, s := range got {
 			units += len(s.units)

@@ -57,7 +57,7 @@ func TestASequenceIsOfOneText(t *testing.T) {
 	b.text(2, ofAnswer, "京は")
 	b.text(3, ofAnswer, "東の京")
 	data := b.encode(nil)
-	s, err := readSegment(bytes.NewReader(data), len(data), nil)
+	s, err := readSegment(bytes.NewReader(data), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,6 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"io"
 	"math/bits"
@@ -68,10 +67,8 @@ const (
 	sealSize  = sha256.Size
 	sumSize   = 8
 	headStart = len(segMagic) + 4 + sealSize
+	headFirst = 32 << 10 // bytes that have the head of most segments
 )
-
-// errDamaged is a file that is not as this wf wrote it.
-var errDamaged = errors.New("not as wf wrote it")
 
 // seal is that of a head; key is the user's.
 func seal(key []byte, head string) []byte {
@@ -180,27 +177,27 @@ func (c *cursor) documents(n int, each func(uint32)) {
 }
 
 // readSegment reads the head of a segment. An error wraps errDamaged, or is of the reader.
-func readSegment(r io.ReaderAt, size int, key []byte) (*segment, error) {
-	start := make([]byte, min(headStart, size))
-	if _, err := r.ReadAt(start, 0); err != nil {
+func readSegment(r io.ReaderAt, key []byte) (*segment, error) {
+	start, err := readAt(r, part{0, headStart})
+	if err != nil {
 		return nil, err
 	}
-	if len(start) < headStart || string(start[:len(segMagic)]) != segMagic {
+	if string(start[:len(segMagic)]) != segMagic {
 		return nil, fmt.Errorf("its beginning is %w", errDamaged)
 	}
 	n := binary.BigEndian.Uint32(start[len(segMagic):])
-	if size > segMost || int64(n) > int64(size-headStart) {
+	if n > segMost {
 		return nil, fmt.Errorf("its length is %w", errDamaged)
 	}
-	b := make([]byte, n)
-	if _, err := r.ReadAt(b, int64(headStart)); err != nil {
+	b, err := readAt(r, part{headStart, int(n)})
+	if err != nil {
 		return nil, err
 	}
 	head := string(b)
 	if !hmac.Equal(seal(key, head), start[headStart-sealSize:]) {
 		return nil, fmt.Errorf("its head is %w", errDamaged)
 	}
-	s := &segment{size: size}
+	s := &segment{}
 	c := cursor{b: head}
 	s.units = make([]unit, c.count())
 	s.ends = make([]uint32, len(s.units))
@@ -218,12 +215,12 @@ func readSegment(r io.ReaderAt, size int, key []byte) (*segment, error) {
 	at := headStart + len(head)
 	for i := range s.index {
 		s.index[i] = block{first: c.string(), at: at, size: int(c.uint()), sum: c.bytes(sumSize)}
-		if at += s.index[i].size; s.index[i].size <= 0 || at > size {
+		if at += s.index[i].size; s.index[i].size <= 0 || at > segMost {
 			c.bad = true
 			break
 		}
 	}
-	if c.bad || at != size {
+	if s.size = at; c.bad {
 		return nil, fmt.Errorf("its length is %w", errDamaged)
 	}
 	return s, nil
@@ -242,16 +239,44 @@ func (s *segment) docsOf(u int) (from, end uint32) {
 	return from, s.ends[u]
 }
 
-// words calls each with the words from first on, in order, and what gives their documents, until it is false.
-func (s *segment) words(r io.ReaderAt, first string, each func(word string, docs func(func(uint32))) bool) error {
-	i, _ := slices.BinarySearchFunc(s.index, first, func(b block, w string) int { return cmp.Compare(b.first, w) })
-	if i == len(s.index) || s.index[i].first > first {
+// blockOf is the number of the block in which a word is, if it is there.
+func (s *segment) blockOf(w string) int {
+	i, _ := slices.BinarySearchFunc(s.index, w, func(b block, w string) int { return cmp.Compare(b.first, w) })
+	if i == len(s.index) || s.index[i].first > w {
 		i--
 	}
-	for i = max(i, 0); i < len(s.index); i++ {
-		x := s.index[i]
-		b := make([]byte, x.size)
-		if _, err := r.ReadAt(b, int64(x.at)); err != nil {
+	return max(i, 0)
+}
+
+// blocksOf are the parts of a segment that match reads, each once and in order.
+func (s *segment) blocksOf(wanted []api.Wanted) (out []part) {
+	add := func(w string, prefix bool) {
+		for i := s.blockOf(w); i < len(s.index); i++ {
+			x := s.index[i]
+			if x.first > w && !(prefix && strings.HasPrefix(x.first, w)) {
+				break
+			}
+			out = append(out, part{x.at, x.size})
+		}
+	}
+	for _, t := range wanted {
+		if !t.Chars {
+			add(t.Word, t.Prefix)
+			continue
+		}
+		for _, c := range t.Word {
+			add(string(c), false)
+		}
+	}
+	slices.SortFunc(out, func(a, b part) int { return cmp.Compare(a.at, b.at) })
+	return slices.Compact(out)
+}
+
+// words calls each with the words from first on, in order, and what gives their documents, until it is false.
+func (s *segment) words(r io.ReaderAt, first string, each func(word string, docs func(func(uint32))) bool) error {
+	for _, x := range s.index[s.blockOf(first):] {
+		b, err := readAt(r, part{x.at, x.size})
+		if err != nil {
 			return err
 		}
 		if sumOf(b) != x.sum {

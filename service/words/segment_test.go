@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"math/rand/v2"
 	"os"
@@ -88,7 +89,7 @@ func TestASegmentFindsWhatIsInIt(t *testing.T) {
 	for _, n := range []int{0, 1, 2, 7, 8, 9, 63, 64, 65, 700} {
 		all := drawn(rng, n, 1+rng.IntN(9))
 		data := built(all).encode([]byte("key"))
-		s, err := readSegment(bytes.NewReader(data), len(data), []byte("key"))
+		s, err := readSegment(bytes.NewReader(data), []byte("key"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -115,7 +116,7 @@ func TestJoinedSegmentsFindTheSame(t *testing.T) {
 			b.units[j].from = protocol.Seq(i)
 		}
 		data := b.encode(nil)
-		s, err := readSegment(bytes.NewReader(data), len(data), nil)
+		s, err := readSegment(bytes.NewReader(data), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -125,11 +126,18 @@ func TestJoinedSegmentsFindTheSame(t *testing.T) {
 	slices.Reverse(segs)
 	for _, dropped := range []string{"", "R7"} {
 		var b builder
-		if err := b.merge(folder{}, segs, map[string]bool{dropped: true}); err != nil {
+		if err := b.merge(segs, map[string]bool{dropped: true}, func(each func(int, io.ReaderAt) error) error {
+			for i, s := range segs {
+				if err := each(i, bytes.NewReader(s.memo)); err != nil {
+					return err
+				}
+			}
+			return nil
+		}); err != nil {
 			t.Fatal(err)
 		}
 		data := b.encode(nil)
-		s, err := readSegment(bytes.NewReader(data), len(data), nil)
+		s, err := readSegment(bytes.NewReader(data), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -148,13 +156,13 @@ func TestJoinedSegmentsFindTheSame(t *testing.T) {
 	}
 }
 
-// Each byte that is changed is seen, and so is each length.
+// Each byte that is changed is seen, and so is each that is missing.
 func TestADamagedSegmentIsNotTaken(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	all := drawn(rng, 30, 3)
 	data := built(all).encode([]byte("key"))
 	read := func(data []byte, key string) error {
-		s, err := readSegment(bytes.NewReader(data), len(data), []byte(key))
+		s, err := readSegment(bytes.NewReader(data), []byte(key))
 		if err == nil {
 			err = s.words(bytes.NewReader(data), "", func(string, func(func(uint32))) bool { return true })
 		}
@@ -176,9 +184,6 @@ func TestADamagedSegmentIsNotTaken(t *testing.T) {
 			t.Errorf("cut off behind %d bytes: taken", i)
 		}
 	}
-	if err := read(append(slices.Clone(data), 0), "key"); !errors.Is(err, errDamaged) {
-		t.Errorf("a byte more: %v", err)
-	}
 }
 
 // What is sealed and makes no sense all the same is an error, and no panic.
@@ -189,7 +194,7 @@ func FuzzSegment(f *testing.F) {
 		head = max(0, min(head, len(rest)))
 		data := append([]byte(segMagic), byte(head>>24), byte(head>>16), byte(head>>8), byte(head))
 		data = append(append(data, seal(nil, string(rest[:head]))...), rest...)
-		s, err := readSegment(bytes.NewReader(data), len(data), nil)
+		s, err := readSegment(bytes.NewReader(data), nil)
 		if err != nil {
 			return
 		}

@@ -2,7 +2,7 @@ package words
 
 import (
 	"bytes"
-	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"hash/maphash"
@@ -13,13 +13,13 @@ import (
 	"slices"
 	"sync"
 
-	"wf/files"
 	"wf/protocol"
 )
 
 // A view is the index at a moment. It does not change.
 type view struct {
 	segs  []*segment
+	stamp string                   // of the shelf, as it was read
 	parts [spread]map[string]known // by what the id of a unit hashes to
 	runs  int                      // units that are runs
 
@@ -212,43 +212,42 @@ func (v *view) below(ids []string) map[string]bool {
 	return drop
 }
 
-// damage reports whether an error is one of a file of the index that is not as this wf wrote it, or is gone: the index is made anew. Any other is
-// of the machine, as that too many files are open, and says nothing about the index.
-func damage(err error) bool {
-	for _, of := range []error{errDamaged, files.ErrOdd, io.EOF, fs.ErrNotExist} {
-		if errors.Is(err, of) {
-			return true
-		}
-	}
-	return false
-}
+// Refresh looks whether another process has changed the index. Where it cannot be read, what is known of it stays: CatchUp and Find say why.
+func (x *Index) Refresh(ctx context.Context) { _, _ = x.refresh(ctx) }
 
 // refresh reads the index again where another process has changed it. What is damaged counts as nothing, and the next commit
-// puts another in its place. An error is one of the machine: what was known before still holds. mu is held.
-func (x *Index) refresh() (*view, error) {
-	for range 3 {
-		now, err := x.folder.stamp()
-		if err == nil && (now.same(x.stamp) || now.file == nil && x.stamp.file == nil) {
-			return x.at, nil
+// puts another in its place. An error is one of the machine: what was known before still holds.
+func (x *Index) refresh(ctx context.Context) (*view, error) {
+	x.reads.Lock()
+	defer x.reads.Unlock()
+	for {
+		now, err := x.shelf.stamp(ctx)
+		x.mu.Lock()
+		at, had, ignore := x.at, x.segs, x.ignore
+		x.mu.Unlock()
+		if err == nil && now == at.stamp {
+			return at, nil
 		}
 		var segs []*segment
-		if err == nil {
-			segs, err = x.load()
+		if err == nil && !ignore {
+			segs, err = x.load(ctx, had)
 		}
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // a segment was removed since the manifest was read
+			if again, err := x.shelf.stamp(ctx); err == nil && again != now {
+				continue // a segment was removed since the manifest was read
+			}
 		}
 		if err != nil && !damage(err) {
-			return x.at, fmt.Errorf("read the index for searches, which can be removed: %w", err)
+			return at, fmt.Errorf("read the index for searches, which can be removed (%s): %w", x.shelf, err)
 		}
-		x.stamp = now
-		return x.hold(segs), nil
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		return x.hold(segs, now), nil
 	}
-	return x.hold(nil), nil
 }
 
-// hold takes segments for what the folder has, and goes on with those in memory where the two belong together.
-func (x *Index) hold(segs []*segment) *view {
+// hold takes segments for what is on the shelf, and goes on with those in memory where the two belong together. mu is held.
+func (x *Index) hold(segs []*segment, stamp string) *view {
 	v, err := x.at.with(append(slices.Clone(segs), x.memory...))
 	if err != nil && len(segs) > 0 { // another process has indexed the same
 		if v, err = x.at.with(segs); err == nil {
@@ -262,57 +261,53 @@ func (x *Index) hold(segs []*segment) *view {
 	if err != nil {
 		x.memory, v = nil, &view{}
 	}
+	v.stamp = stamp
 	x.at, x.segs = v, segs
 	return v
 }
 
 // load reads the segments that count; those that are known already are not read again.
-func (x *Index) load() ([]*segment, error) {
-	if x.ignore {
-		return nil, nil
-	}
-	names, err := x.folder.names()
+func (x *Index) load(ctx context.Context, known []*segment) ([]*segment, error) {
+	names, err := x.shelf.names(ctx)
 	if err != nil {
 		return nil, err
 	}
-	had := make(map[string]*segment, len(x.segs))
-	for _, s := range x.segs {
+	had := make(map[string]*segment, len(known))
+	for _, s := range known {
 		had[s.name] = s
 	}
-	out := make([]*segment, 0, len(names))
-	for _, name := range names {
-		s := had[name]
-		if s == nil {
-			if s, err = x.loadSegment(name); err != nil {
-				return nil, err
-			}
+	out := make([]*segment, len(names))
+	var missing []string
+	var at []int
+	for i, name := range names {
+		if out[i] = had[name]; out[i] == nil {
+			missing, at = append(missing, name), append(at, i)
 		}
-		out = append(out, s)
+	}
+	err = x.shelf.read(ctx, missing, func(int) []part { return []part{{0, headFirst}} }, func(i int, r io.ReaderAt) error {
+		s, err := readSegment(r, x.key())
+		if err != nil {
+			return fmt.Errorf("segment %s: %w", missing[i], err)
+		}
+		s.name, out[at[i]] = missing[i], s
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	return out, nil
 }
 
-func (x *Index) loadSegment(name string) (*segment, error) {
-	f, size, err := x.folder.open(name)
-	if err != nil {
-		return nil, err
+// read has each read segments, those in memory too, one after another; wanted are the parts that it will read.
+func (x *Index) read(ctx context.Context, segs []*segment, wanted func(*segment) []part, each func(i int, r io.ReaderAt) error) error {
+	var names []string
+	var at []int
+	for i, s := range segs {
+		if s.memo == nil {
+			names, at = append(names, s.name), append(at, i)
+		} else if err := each(i, bytes.NewReader(s.memo)); err != nil {
+			return err
+		}
 	}
-	s, err := readSegment(f, size, x.key())
-	if err = cmp.Or(err, f.Close()); err != nil {
-		return nil, fmt.Errorf("segment %s: %w", name, err)
-	}
-	s.name = name
-	return s, nil
-}
-
-// with calls each with what the words of a segment are read from. One file is open at a time, however many segments there are.
-func (f folder) with(s *segment, each func(io.ReaderAt) error) error {
-	if s.memo != nil {
-		return each(bytes.NewReader(s.memo))
-	}
-	file, _, err := f.open(s.name)
-	if err != nil {
-		return err
-	}
-	return errors.Join(each(file), file.Close())
+	return x.shelf.read(ctx, names, func(i int) []part { return wanted(segs[at[i]]) }, func(i int, r io.ReaderAt) error { return each(at[i], r) })
 }
