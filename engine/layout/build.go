@@ -164,7 +164,7 @@ func noteOf(r *protocol.Role) string {
 	case protocol.ActRun:
 		note = firstLine(r.Run)
 	case protocol.ActAsk:
-		note = firstLine(r.Ask)
+		note = strings.TrimLeft(marks.Replace(firstLine(r.Ask)), "#> ")
 	case protocol.ActWorkflow:
 		note = "sub-workflow"
 	case protocol.ActWait:
@@ -191,6 +191,9 @@ func noteOf(r *protocol.Role) string {
 	}
 	return shorten(plain(note), noteMax)
 }
+
+// marks are those of Markdown, in which questions are written.
+var marks = strings.NewReplacer("**", "", "__", "", "`", "")
 
 func firstLine(s string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(s), "\n")

@@ -100,7 +100,7 @@ var everyKind = &protocol.Workflow{
 	Name: "release",
 	Roles: []protocol.Role{
 		role("announce", protocol.ActPrompt),
-		role("approve", protocol.ActAsk, func(r *protocol.Role) { r.Ask = "Ship it?" }),
+		role("approve", protocol.ActAsk, func(r *protocol.Role) { r.Ask = "## **Ship it?**" }),
 		role("build", protocol.ActRun, func(r *protocol.Role) { r.Run = "make release" }),
 		role("cool_down", protocol.ActWait, func(r *protocol.Role) { r.Wait = &protocol.Wait{For: "1h"} }),
 		role("docs", protocol.ActPrompt, func(r *protocol.Role) { r.Tools = []string{"read_file", "write_file"} }),
