@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"wf/api"
@@ -32,7 +33,7 @@ func (e *Engine) page(ctx context.Context, run protocol.RunID, s *rules.State, w
 	if w.Limit <= 0 && end == s.Seq {
 		return page{first: 1}, nil
 	}
-	f := finder{s: s, from: end, began: map[string]*beginning{}, ended: map[protocol.Link]bool{}}
+	f := newFinder(s, end)
 	for {
 		if found, ok := f.newest(w.Limit); ok {
 			return pageOf(found, w.Limit), nil
@@ -50,13 +51,13 @@ func (e *Engine) pageWith(ctx context.Context, run protocol.RunID, s *rules.Stat
 		p.first = v.First
 		return p, nil
 	}
-	f := finder{s: s, from: s.Seq, began: map[string]*beginning{}, ended: map[protocol.Link]bool{}}
+	f := newFinder(s, s.Seq)
 	for f.from > 0 {
 		if err := f.read(ctx, e, run); err != nil {
 			return page{}, err
 		}
 		b := f.began[step]
-		if b != nil && (f.from == 0 || f.parentEnded(b)) {
+		if b != nil && (f.from == 0 || b.sure) {
 			p.first = b.seq
 			return p, nil
 		}
@@ -84,16 +85,22 @@ type finder struct {
 	s     *rules.State
 	from  protocol.Seq // what follows was read
 	began map[string]*beginning
-	ended map[protocol.Link]bool // records of steps
+	sure  int                            // of began
+	ended map[protocol.Link]bool         // records of steps
+	after map[protocol.Link][]*beginning // what is sure once the end of a parent is met
+}
+
+func newFinder(s *rules.State, from protocol.Seq) finder {
+	return finder{s: s, from: from, began: map[string]*beginning{}, ended: map[protocol.Link]bool{}, after: map[protocol.Link][]*beginning{}}
 }
 
 // beginning is the oldest step_started of a step that was met. It is the first one of all where
-// sure: a visit that waits, fails or is cut off is started again later.
+// sure: a visit that waits, fails or is cut off is started again later. The first step_started of a
+// step comes after the end of each of its parents.
 type beginning struct {
-	step    string
-	seq     protocol.Seq
-	parents []protocol.Link
-	sure    bool
+	step string
+	seq  protocol.Seq
+	sure bool
 }
 
 // read takes in the events before those that were read.
@@ -110,18 +117,48 @@ func (f *finder) read(ctx context.Context, e *Engine, run protocol.RunID) error 
 		}
 		if d, ok := data.(protocol.StepCompleted); ok {
 			f.ended[d.Record] = true
+			for _, b := range f.after[d.Record] {
+				f.settle(b)
+			}
+			delete(f.after, d.Record)
 		}
 		d, ok := data.(protocol.StepStarted)
 		if !ok {
 			continue
 		}
-		b := &beginning{step: x.StepName(), seq: x.Seq, parents: d.Parents}
-		if v, err := f.s.Visit(b.step); err == nil { // the state knows it
-			b.seq, b.sure = v.First, true
-		}
-		f.began[b.step] = b
+		f.begin(&beginning{step: x.StepName(), seq: x.Seq}, d.Parents)
 	}
 	return nil
+}
+
+// begin takes in a step_started, in place of a later one of its step.
+func (f *finder) begin(b *beginning, parents []protocol.Link) {
+	if later := f.began[b.step]; later != nil && later.sure {
+		f.sure--
+	}
+	f.began[b.step] = b
+	if v, err := f.s.Visit(b.step); err == nil { // the state knows it
+		b.seq = v.First
+		f.settle(b)
+		return
+	}
+	for _, p := range parents {
+		if f.ended[p] {
+			f.settle(b)
+			return
+		}
+	}
+	for _, p := range parents {
+		f.after[p] = append(f.after[p], b)
+	}
+}
+
+// settle notes that a beginning is the first one of its step.
+func (f *finder) settle(b *beginning) {
+	if !b.sure && f.began[b.step] == b {
+		b.sure = true
+		f.sure++
+	}
 }
 
 // before are the last events of a run up to upper, backStep at most.
@@ -138,26 +175,15 @@ func (e *Engine) before(ctx context.Context, run protocol.RunID, upper protocol.
 // newest gives the last limit+1 beginnings, the newest first; all of them where limit is 0. ok
 // says that these are the ones: each is the first of its step, and lies within what was read.
 func (f *finder) newest(limit int) (found []*beginning, ok bool) {
-	all, sure := f.from == 0, 0
-	for _, b := range f.began {
-		if b.sure = b.sure || all || f.parentEnded(b); b.sure {
-			sure++
-		}
-		found = append(found, b)
-	}
-	if limit > 0 && sure <= limit && sure < len(found) { // as in a long fan-out, whose parents ended long before: not sorted each time
+	all := f.from == 0
+	if !all && limit > 0 && f.sure <= limit && f.sure < len(f.began) { // as in a long fan-out, whose parents ended long before
 		return nil, false
 	}
+	found = slices.Collect(maps.Values(f.began))
 	slices.SortFunc(found, func(a, b *beginning) int { return cmp.Compare(b.seq, a.seq) })
 	if all || limit <= 0 || len(found) <= limit {
 		return found, all
 	}
 	found = found[:limit+1]
 	return found, !slices.ContainsFunc(found, func(b *beginning) bool { return !b.sure || b.seq <= f.from })
-}
-
-// parentEnded reports whether a parent of the step ended within what was read. The first
-// step_started of the step comes after that.
-func (f *finder) parentEnded(b *beginning) bool {
-	return slices.ContainsFunc(b.parents, func(p protocol.Link) bool { return f.ended[p] })
 }
