@@ -20,6 +20,7 @@ export type Block =
   | {kind: "rule"};
 
 const deepest = 8; // blocks within blocks, marks within marks; beyond it is text
+const cells = 10_000; // of a table, and a row more: a short line can be a row of as many as the head has
 const longest = 64 * 1024; // of a text that is read as Markdown
 
 const fence = /^ {0,3}(`{3,}|~{3,})\s*([^`\s]*)[^`]*$/;
@@ -99,10 +100,14 @@ function blocks(lines: string[], depth: number): Block[] {
       }
       i--;
       out.push({kind: "list", from, of: list});
-    } else if (line.includes("|") && p.length === 0 && bar.test(lines[i + 1] ?? "") && rowOf(line).length === rowOf(lines[i + 1]!).length) {
+    } else if (line.includes("|") && bar.test(lines[i + 1] ?? "") && rowOf(line).length === rowOf(lines[i + 1]!).length) {
+      end();
       const head = rowOf(line).map((c) => pieces(c, 0));
-      const rows = [];
-      for (i += 2; i < lines.length && lines[i]!.includes("|"); i++) rows.push(head.map((_, c) => pieces(rowOf(lines[i]!)[c] ?? "", 0)));
+      const rows: Piece[][][] = [];
+      for (i += 2; i < lines.length && lines[i]!.includes("|") && rows.length * head.length < cells; i++) {
+        const row = rowOf(lines[i]!);
+        rows.push(head.map((_, c) => pieces(row[c] ?? "", 0)));
+      }
       i--;
       out.push({kind: "table", head, rows});
     } else p.push(line.trimStart());

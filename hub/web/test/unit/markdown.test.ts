@@ -33,6 +33,7 @@ describe("Markdown", () => {
     ["~~~\nnot closed", "code |not closed"],
     ["> a\n> - b\nc", "quote(p a / list -(p b)) / p c"],
     ["| a | b |\n|---|:-:|\n| 1 | 2\\|3 |\nend", "table a,b(1,2|3) / p end"],
+    ["Values:\n| a |\n|---|\n| 1 |", "p Values: / table a(1)"],
     ["a | b\nc", "p a | b\nc"],
     ["***\n- - -", "rule / rule"],
     ["snake_case_name 2 * 3 * 4 a*b", "p snake_case_name 2 * 3 * 4 a*b"],
@@ -59,4 +60,13 @@ describe("Markdown", () => {
       assert.ok(read(text).includes("end"), hostile);
     }
   });
+});
+
+test("a table has a bound of cells, however short its lines are", () => {
+  const table = (columns: number, rows: number) => `${"|a".repeat(columns)}|\n${"|-".repeat(columns)}|\n${"|\n".repeat(rows)}`;
+  const cells = (text: string) => markdown(text)!.flatMap((b) => (b.kind === "table" ? b.rows.map((r) => r.length) : [])).reduce((n, x) => n + x, 0);
+  assert.equal(cells(table(100, 99)), 9_900);
+  assert.equal(cells(table(100, 100)), 10_000);
+  assert.equal(cells(table(100, 101)), 10_000);
+  assert.equal(cells(table(8_000, 10_000)), 16_000);
 });
