@@ -73,13 +73,15 @@ export function heldBy(d: Record<string, unknown>): string {
 /** How long a step took, or goes on already; NaN where that is not known. */
 export function took(s: Step, now: number): number {
   const last = s.spans.at(-1);
-  return s.ms || (last ? (last.to ?? now) - s.spans[0]!.from : s.record !== null ? 0 : NaN);
+  return s.record !== null ? s.ms : last ? (last.to ?? now) - s.spans[0]!.from : s.ms || NaN;
 }
 
 /** The key of a way out of an edge: to one of its targets, or to where its bound diverts it. */
 export function way(edge: number, to: string, limit: boolean): string {
   return `${edge} ${limit ? "limit" : "edge"} ${to}`;
 }
+
+const telling: StepStatus[] = ["ok", "skipped", "parked", "failed", "queued", "retrying", "waiting", "running"];
 
 export class State {
   constructor(public seq = 0) {} // the newest event taken in, or the one before the first that will be
@@ -110,11 +112,20 @@ export class State {
     return this.over;
   }
 
-  /** The status of the newest visit of a role that was entered. */
+  /** The status of the newest visit of a role that was entered: of a fan-out that of the item that tells most. It is not known while items may be lacking. */
   newest(role: string): StepStatus | undefined {
     let found = this.entered.get(role)?.status;
-    for (const s of this.steps.values()) if (s.role === role) found = s.status;
-    return found;
+    let visit = 0;
+    let lacking = this.earlier > 0; // until a step that is no item of the visit
+    let partial = false;
+    for (const s of this.steps.values()) {
+      if (s.item === null) lacking = false;
+      if (s.role !== role) continue;
+      if (s.visit !== visit) partial = lacking;
+      if (s.visit !== visit || s.item === null || telling.indexOf(s.status) > telling.indexOf(found!)) found = s.status;
+      visit = s.visit;
+    }
+    return partial && found === "ok" ? undefined : found;
   }
 
   /** How often a role was entered; a fan-out is entered once. */

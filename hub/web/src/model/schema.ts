@@ -34,8 +34,7 @@ function fieldOf(name: string, p: Schema, required: boolean): Field {
   if (Array.isArray(p["enum"])) {
     f.kind = "pick";
     f.options = p["enum"].map((v) => ({label: typeof v === "string" ? v : JSON.stringify(v), value: JSON.stringify(v)}));
-    if ("default" in p) f.initial = JSON.stringify(p["default"]);
-    else if (required) f.initial = f.options[0]?.value ?? "";
+    if ("default" in p) f.initial = JSON.stringify(p["default"]); // else a person chooses, and does not send what comes first unseen
     return f;
   }
   const fallback = p["default"];
@@ -71,7 +70,7 @@ export function valuesOf(fields: readonly Field[], typed: Record<string, string>
       continue;
     }
     if (t === "") {
-      if (f.required) faults[f.name] = "is needed";
+      if (f.required) faults[f.name] = "is required";
       continue;
     }
     const read = valueOf(f, t);

@@ -16,9 +16,15 @@ export function plain(s: string): string {
 
 /** The first line of a text, cut at n characters. */
 export function headline(s: string, n = 120): string {
-  const line = plain(s).trim().split("\n", 1)[0] ?? "";
+  const line = plain(s.trimStart().slice(0, 4096)).trim().split("\n", 1)[0] ?? "";
   const points = Array.from(line.slice(0, 2 * n + 2));
   return points.length > n ? points.slice(0, n - 1).join("") + "…" : line;
+}
+
+/** The last line of a text that holds anything. */
+export function lastLine(s: string): string {
+  const text = s.trimEnd();
+  return text.slice(text.lastIndexOf("\n") + 1).trimStart();
 }
 
 /** "820 ms", "4.6 s", "3 m 12 s", "2 h 5 m", "3 d 4 h". */
@@ -38,15 +44,15 @@ function pair(n: number, per: number, big: string, small: string): string {
   return `${Math.floor(n / per)} ${big}` + (rest ? ` ${rest} ${small}` : "");
 }
 
-/** How long ago, in one word: "now", "12s", "5m", "3h", "9d". */
+/** How long ago: "now", "12s ago", "5m ago", "3h ago", "9d ago". */
 export function ago(ms: number): string {
   const s = ms / 1000;
   if (!Number.isFinite(s)) return "–";
   if (s < 2) return "now";
-  if (s < 60) return `${Math.floor(s)}s`;
-  if (s < 3600) return `${Math.floor(s / 60)}m`;
-  if (s < 172_800) return `${Math.floor(s / 3600)}h`;
-  return `${Math.floor(s / 86_400)}d`;
+  if (s < 60) return `${Math.floor(s)}s ago`;
+  if (s < 3600) return `${Math.floor(s / 60)}m ago`;
+  if (s < 172_800) return `${Math.floor(s / 3600)}h ago`;
+  return `${Math.floor(s / 86_400)}d ago`;
 }
 
 /** A number of tokens: "812", "9.0k", "1.2M"; "–" for an unknown one. */
@@ -109,10 +115,11 @@ export function plural(n: number, word: string): string {
   return `${n} ${word}${n === 1 ? "" : "s"}`;
 }
 
-/** A value of a field in one line or more: strings as they are, the rest as JSON. */
+/** A value of a field in one line or more: strings as they are, the rest as JSON, in a line where that is short. */
 export function value(v: unknown): string {
   if (typeof v === "string") return plain(v);
-  return plain(JSON.stringify(v, null, typeof v === "object" ? 2 : undefined) ?? "");
+  const line = JSON.stringify(v) ?? "";
+  return plain(line.length > 72 ? JSON.stringify(v, null, 2) : line);
 }
 
 /** A Text with what there is of it. */

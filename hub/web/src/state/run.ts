@@ -42,6 +42,8 @@ export class Run {
   readonly idle = signal<Idle | "">("");
   readonly problem = signal<{code: string; message: string} | null>(null);
   readonly playing = signal(false);
+  /** Whether all earlier steps are being read. */
+  readonly readingAll = signal(false);
 
   private live = new State();
   private stopping: (() => void)[] = [];
@@ -163,6 +165,7 @@ export class Run {
 
   stop(): void {
     for (const s of this.stopping) s();
+    this.readingAll.value = false;
     this.unfollow?.();
     cancelAnimationFrame(this.frame);
     cancelAnimationFrame(this.draftFrame);
@@ -215,6 +218,13 @@ export class Run {
       }
       this.learn();
     });
+  }
+
+  /** Reads all earlier steps, until that is called off or fails. */
+  async showAll(): Promise<void> {
+    this.readingAll.value = true;
+    for (let from = 0; this.readingAll.value && this.state.earlier !== from; await this.showEarlier()) from = this.state.earlier;
+    this.readingAll.value = false;
   }
 
   /** Has the server tell of a step that it has not told of yet. */

@@ -31,6 +31,8 @@ effect(() => {
   back.value = hrefOf("runs", "", query);
 });
 export const runs = signal<RunRow[] | null>(null);
+/** The filter that runs and counts fit: another one than filter while that is being read. */
+export const fits = signal<Filter | null>(null);
 export const more = signal(false); // whether there are older ones
 /** How many runs of each status fit the rest of the filter. */
 export const counts = signal<Record<string, number>>({});
@@ -59,7 +61,8 @@ export async function refresh(): Promise<void> {
   asking = new AbortController();
   const signal = asking.signal;
   try {
-    const {search, ...rest} = filter.peek();
+    const by = filter.peek();
+    const {search, ...rest} = by;
     const asked = {...rest, ...(isID.test(search.trim()) ? {q: search.trim()} : {search})};
     const got: RunRow[] = [];
     let next: string | undefined = "";
@@ -73,6 +76,7 @@ export async function refresh(): Promise<void> {
     batch(() => {
       more.value = next !== undefined;
       runs.value = got;
+      fits.value = by;
       counts.value = found?.counts ?? {};
       searched.value = found?.searched ?? null;
     });
@@ -124,7 +128,7 @@ export function follow(): () => void {
   };
 }
 
-/** Starts that no agent of the hub has taken yet. The hub keeps them in memory, so we say them again until a run is there. */
+/** Starts that no worker of the hub has taken yet. The hub keeps them in memory, so we say them again until a run is there. */
 export const outbox = signal<StartRequest[]>([]);
 const sayAgain = 4000;
 
@@ -134,7 +138,7 @@ export async function startRun(r: StartRequest): Promise<string> {
   void refresh();
   if (got.schema !== "wf.queued/v1") return got.id;
   outbox.value = [...outbox.value, r];
-  tell(`queued: no agent has taken ${r.title || r.workflow} yet`);
+  tell(`queued: no worker has taken ${r.title || r.workflow} yet`);
   const done = (note: string, bad = false) => {
     outbox.value = outbox.value.filter((x) => x !== r);
     tell(note, bad);
@@ -161,7 +165,7 @@ export async function readWorkflows(): Promise<void> {
   }
 }
 
-/** Keeps agents and queue of a hub fresh until the returned function is called. */
+/** Keeps workers and queue of a hub fresh until the returned function is called. */
 export function followHub(): () => void {
   let stopLists = () => {};
   const stop = effect(() => {

@@ -104,7 +104,7 @@ export function ForkDialog({run, steps, step, onClose}: {run: string; steps: str
       tell(`forked: ${got.id}`);
       go("run", got.id);
     }}>
-      <p>A fork is a new run that shares the history up to a step. This run stays as it is.</p>
+      <p>A fork is a new run that shares the history up to a step; what came after that is performed again. This run stays as it is.</p>
       <div class="lab">
         <label for="fork-step"><span>Step</span></label>
         <select id="fork-step" class="field" value={at} data-first onInput={(e) => setAt(e.currentTarget.value)}>
@@ -113,10 +113,10 @@ export function ForkDialog({run, steps, step, onClose}: {run: string; steps: str
       </div>
       <fieldset class="lab">
         <legend class="sr">What happens with the step</legend>
-        <div class="lab flag"><input type="radio" id="fork-redo" name="fork-how" checked={!after} onInput={() => setAfter(false)} /><label for="fork-redo">do it again</label></div>
-        <div class="lab flag"><input type="radio" id="fork-after" name="fork-how" checked={after} onInput={() => setAfter(true)} /><label for="fork-after">keep it, go on behind it</label></div>
+        <div class="lab flag"><input type="radio" id="fork-redo" name="fork-how" checked={!after} onInput={() => setAfter(false)} /><label for="fork-redo">perform it again</label></div>
+        <div class="lab flag"><input type="radio" id="fork-after" name="fork-how" checked={after} onInput={() => setAfter(true)} /><label for="fork-after">keep its result, and go on after it</label></div>
       </fieldset>
-      <Line label="Another model" value={model} set={setModel} hint={`as in --model; several are tried in order. Empty: as in this run`} />
+      <Line label="Another model" value={model} set={setModel} hint="as provider/model; several, separated by commas, are tried in order. Empty: as in this run" />
       {role ? <div class="lab flag"><input type="checkbox" id="fork-every" checked={every} onInput={(e) => setEvery(e.currentTarget.checked)} /><label for="fork-every">for every role, not {role} alone</label></div> : null}
       <Line label="Note" value={note} set={setNote} />
     </Deed>

@@ -71,7 +71,7 @@ export function Activity({run, step: s}: {run: Run; step: Step}) {
         {drafts.map((d, i) => (
           <div class="turn said" key={`draft${i}`} data-draft={d.kind}>
             <div class="t">now</div>
-            <div class={`box ${d === drafts.at(-1) ? "draft" : ""}`}><div class="cap"><b>{d.kind === "text" ? "says" : d.kind}</b></div><pre>{plain(d.text)}</pre></div>
+            <div class={`box ${d === drafts.at(-1) ? "draft" : ""}`}><div class="cap"><b>{d.kind === "text" ? "says" : d.kind}</b></div><Scroll text={d.text} label="what comes in" /></div>
           </div>
         ))}
         {output?.text ? <TextBox caption={<b>output</b>} text={output.text} /> : null}

@@ -47,14 +47,16 @@ export function App() {
 
 function Top() {
   const r = route.value;
+  const nav = useRef<HTMLElement>(null);
+  useEffect(() => void nav.current?.querySelector("[aria-current]")?.scrollIntoView({block: "nearest", inline: "center"}), [r.page, info.value]); // where not all of them have room
   const at = (page: string) => (r.page === page || (page === "runs" && (r.page === "run" || r.page === "compare")) ? "page" : undefined);
   return (
     <header class="top">
       <a class="brand" href={hrefOf("runs")} aria-label="wf, all runs"><img src="/assets/icon.svg" alt="" width={22} height={22} /><span>wf</span></a>
-      <nav aria-label="Pages">
+      <nav aria-label="Pages" ref={nav}>
         <a href={hrefOf("runs")} aria-current={at("runs")}>Runs</a>
         <a href={hrefOf("workflows")} aria-current={at("workflows")}>Workflows</a>
-        {info.value?.kind === "hub" ? <a href={hrefOf("agents")} aria-current={at("agents")}>Agents</a> : null}
+        {info.value?.kind === "hub" ? <a href={hrefOf("agents")} aria-current={at("agents")}>Workers</a> : null}
         {info.value?.kind === "hub" ? <a href={hrefOf("queue")} aria-current={at("queue")}>Queue</a> : null}
         <a href={hrefOf("notifications")} aria-current={at("notifications")}>Notifications</a>
         <a href={hrefOf("tables")} aria-current={at("tables")}>Sweeps</a>
@@ -93,13 +95,13 @@ function Connection() {
   const open = l === "open";
   const wait = l === "lost" ? Math.max(0, Math.ceil((replay.nextTry - now.value) / 1000)) : 0;
   const stuck = open && away.value;
-  const word = stuck ? "the server waits for its store" : open ? "live" : "reconnecting";
+  const word = stuck ? "the server waits for its store" : open ? "live" : info.value === null ? "connecting" : "reconnecting";
   return (
     <span class={`link ${open && !stuck ? "open" : "lost"}`}>
       <span class="dot" aria-hidden="true" />
       <span role="status" aria-live="polite" data-link={open ? "open" : "lost"} data-store={stuck ? "away" : "there"}>{word}</span>
       {wait > 0 ? <span class="long" aria-hidden="true">in {wait} s</span> : null}
-      {l === "lost" ? <Button class="btn quiet" onClick={() => replay.hurry()}>now</Button> : null}
+      {l === "lost" ? <Button class="btn quiet" onClick={() => replay.hurry()}>retry now</Button> : null}
     </span>
   );
 }

@@ -136,6 +136,7 @@ export class Canvas {
     const zoom = this.place?.zoom ?? this.fitting(all);
     this.svg.style.width = `${this.width * zoom}px`;
     this.svg.style.height = `${this.height * zoom}px`;
+    this.box.parentElement!.style.maxHeight = `${this.height * zoom + 22}px`; // with its edges: no more than is filled
     if (this.place) this.center(this.place.x, this.place.y);
     if (all) this.place = this.middle();
     this.zoomed(`${Math.round(100 * zoom)} %`);

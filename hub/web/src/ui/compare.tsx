@@ -7,7 +7,7 @@ import {dollars, headline, plain, plural, share, span, tokens, value} from "../m
 import {api} from "../net/api.ts";
 import {hrefOf, route} from "../state/app.ts";
 import {useLoad} from "./load.ts";
-import {summary} from "./said.ts";
+import {failure, summary} from "./said.ts";
 import {Ago, Button, Empty, Status, TextBox, Values} from "./widgets.tsx";
 
 const mostPages = 20; // of steps of a run that are read
@@ -54,7 +54,7 @@ function Both({left, right}: {left: Run; right: Run}) {
   const kin = left.info.fork_of?.run === right.id ? [left, right] as const : right.info.fork_of?.run === left.id ? [right, left] as const : null;
   return (
     <>
-      {kin ? <p class="facts">{kin[0].id} is a fork of {kin[1].id}: they share {kin[0].info.fork_of!.seq} events, and {plural(all.length - differ.length, "step")}.</p> : null}
+      {kin ? <p class="facts">{kin[0].id} is a fork of {kin[1].id}: {plural(kin[0].info.fork_of!.seq, "event")} of both and {plural(all.length - differ.length, "step")} are the same.</p> : null}
       <div class="panel scroll" tabIndex={0} role="region" aria-label="what came of them">
         <table class="plain beside">
           <thead><tr><th scope="col"><span class="sr">what</span></th>{[left, right].map((r) => <th scope="col"><a href={hrefOf("run", r.id)}>{plain(r.info.title || r.workflow)}</a> <span class="mono">{r.id}</span></th>)}</tr></thead>
@@ -80,26 +80,26 @@ function Both({left, right}: {left: Run; right: Run}) {
         {left.earlier || right.earlier ? <span class="dim">Compared are the newest {plural(Math.max(left.steps.length, right.steps.length), "step")} of each.</span> : null}
       </div>
       <div class="panel">
-        {rows.length === 0 ? <Empty title="No step differs">All of them have the same records.</Empty> : rows.slice(0, most).map((p) => <PairOf key={p.id} of={p} left={left.id} right={right.id} />)}
+        {rows.length === 0 ? <Empty title="No step differs">All of them have the same records.</Empty> : rows.slice(0, most).map((p) => <PairOf key={p.id} of={p} left={left} right={right} />)}
         {rows.length > most ? <div class="foot"><Button class="btn" onClick={() => setMost(most + rowsAtOnce)}>Show {Math.min(rowsAtOnce, rows.length - most)} more of {rows.length - most}</Button></div> : null}
       </div>
     </>
   );
 }
 
-function PairOf({of: p, left, right}: {of: Pair; left: string; right: string}) {
+function PairOf({of: p, left, right}: {of: Pair; left: Run; right: Run}) {
   const [open, setOpen] = useState(false);
-  const half = (s: StepView | undefined, run: string) => (
+  const half = (s: StepView | undefined, run: Run) => (
     <div class="half">
       {s ? <>
-        <p class="named"><Status of={s.status} /><span class="dim">{span(s.ms)}</span>{s.usage.calls ? <span class="dim">{tokens((s.usage.input ?? 0) + (s.usage.output ?? 0))} tokens</span> : null}<a href={hrefOf("run", run, {step: s.id})}>open</a></p>
+        <p class="named"><Status of={s.status} /><span class="dim">{span(s.ms)}</span>{s.usage.calls ? <span class="dim">{tokens((s.usage.input ?? 0) + (s.usage.output ?? 0))} tokens</span> : null}<a href={hrefOf("run", run.id, {step: s.id})}>open</a></p>
         {open ? <>
-          {s.edge_prompt ? <TextBox caption={<b>was handed</b>} text={s.edge_prompt} /> : null}
+          {s.edge_prompt ? <TextBox caption={<b>input</b>} text={s.edge_prompt} /> : null}
           {s.output && Object.keys(s.output).length ? <Values of={s.output} /> : null}
           {s.text ? <TextBox caption={<b>text</b>} text={s.text} /> : null}
           {s.error ? <TextBox caption={<b>{s.error.code}</b>} text={s.error.message} class="bad" /> : null}
-        </> : <p class="line">{headline(s.error?.message || summary(s.output, s.text), 160)}</p>}
-      </> : <p class="dim">not in this run</p>}
+        </> : <p class="line">{headline(s.error ? failure(s.error.message, s.text) : summary(s.output, s.text), 160)}</p>}
+      </> : <p class="dim">{run.earlier ? "not among the steps of this run that were read" : "not in this run"}</p>}
     </div>
   );
   return (

@@ -1,16 +1,22 @@
 // What the model calls of a run used and cost.
 
-import {useState} from "preact/hooks";
+import {useMemo, useState} from "preact/hooks";
 import {dollars, plain, share, tokens} from "../model/text.ts";
 import {api} from "../net/api.ts";
 import type {Run} from "../state/run.ts";
 import {Button, Empty} from "./widgets.tsx";
 import {useLoad} from "./load.ts";
 
-export function Cost({run}: {run: Run}) {
+const rowsAtOnce = 200;
+
+export function Cost({run, step}: {run: Run; step: string}) {
   const [by, setBy] = useState("role");
+  const [most, setMost] = useState(rowsAtOnce);
   const got = useLoad((signal) => api.cost(run.id, by, signal), [run.id, by, run.head.usage.calls]);
   const c = got.value;
+  // The step that is looked at, then what cost most.
+  const rows = useMemo(() => (c?.items ?? []).toSorted((a, b) =>
+    Number(b.name === step) - Number(a.name === step) || Number(b.cost_usd ?? 0) - Number(a.cost_usd ?? 0) || b.input + b.output - a.input - a.output), [c, step]);
   return (
     <>
       <div class="chips" role="group" aria-label="Sum by">
@@ -22,9 +28,9 @@ export function Cost({run}: {run: Run}) {
           <table class="plain">
             <thead><tr><th scope="col">{by}</th><th scope="col" class="num">Calls</th><th scope="col" class="num">In</th><th scope="col" class="num">Cached</th><th scope="col" class="num">Out</th><th scope="col" class="num">Cost</th><th scope="col"><span class="sr">share of the tokens</span></th></tr></thead>
             <tbody>
-              {c.items.map((r) => (
+              {rows.slice(0, most).map((r) => (
                 <tr key={r.name}>
-                  <td>{plain(r.name ?? "") || "–"}</td><td class="num">{r.calls}</td><td class="num">{tokens(r.input)}</td><td class="num">{share(r.cached, r.input)}</td><td class="num">{tokens(r.output)}</td><td class="num">{dollars(r.cost_usd)}</td>
+                  <td>{r.name === step ? <b>{r.name}</b> : plain(r.name ?? "") || "–"}</td><td class="num">{r.calls}</td><td class="num">{tokens(r.input)}</td><td class="num">{share(r.cached, r.input)}</td><td class="num">{tokens(r.output)}</td><td class="num">{dollars(r.cost_usd)}</td>
                   <td><span class="meter" aria-hidden="true"><i style={{width: `${(100 * (r.input + r.output)) / Math.max(1, c.total.input + c.total.output)}%`}} /></span></td>
                 </tr>
               ))}
@@ -35,6 +41,7 @@ export function Cost({run}: {run: Run}) {
           </table>
         </div>
       )}
+      {rows.length > most ? <Button class="btn" onClick={() => setMost(most + rowsAtOnce)}>Show {Math.min(rowsAtOnce, rows.length - most)} more of {rows.length - most}</Button> : null}
       {c && c.total.calls ? <p class="dim">Prices of {c.prices}. Every call counts, those of failed tries too{c.total.unreported ? `; ${c.total.unreported} calls did not tell their tokens` : ""}.</p> : null}
     </>
   );

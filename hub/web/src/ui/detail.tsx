@@ -45,7 +45,7 @@ function Pane({run, step, tab}: {run: Run; step: string; tab: string}) {
   }, [step, untold]);
   switch (tab) {
     case "events": return <Events run={run} />;
-    case "cost": return <Cost run={run} />;
+    case "cost": return <Cost run={run} step={step} />;
     case "job": return <Job run={run} />;
     case "verify": return <Verify run={run} />;
   }

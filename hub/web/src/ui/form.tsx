@@ -35,10 +35,10 @@ function FormField({field: f, value, fault, set}: {field: Field; value: string; 
   }
   return (
     <div class="lab">
-      <label for={id}><span>{f.label}</span>{f.required ? <small> needed</small> : null}</label>
+      <label for={id}><span>{f.label}</span>{f.required ? <small> required</small> : null}</label>
       {f.kind === "pick" ? (
         <select class="field" {...shared} value={value}>
-          {f.required ? null : <option value="">–</option>}
+          {f.required && value !== "" ? null : <option value="">{f.required ? "choose…" : "–"}</option>}
           {f.options.map((o) => <option value={o.value}>{o.label}</option>)}
         </select>
       ) : f.kind === "lines" || f.kind === "json" ? (

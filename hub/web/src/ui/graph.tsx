@@ -59,7 +59,7 @@ export function Graph({run, chosen, choose}: {run: Run; chosen: string; choose: 
     if (!drawn || closed) return;
     paint(drawn, state, role);
     canvas.current!.repaint();
-  }, [drawn, state, seq, role, closed]);
+  }, [drawn, state, seq, state.earlier, role, closed]);
   useEffect(() => {
     const node = drawn?.svg.querySelector(`[data-role="${CSS.escape(role)}"]`);
     if (node) canvas.current?.reveal(node);
@@ -76,6 +76,7 @@ export function Graph({run, chosen, choose}: {run: Run; chosen: string; choose: 
         <Button class="btn quiet tight" onClick={act((c) => c.whole())}>Full screen</Button>
       </div>
     )}>
+      {failed ? <p class="empty">The graph cannot be drawn.</p> : drawn ? null : <p class="empty">Reading…</p>}
       <div class="stage">
         <div class="paper-box" ref={box} tabIndex={0} role="group" aria-label="graph of the workflow" onKeyDown={(e) => {
           const f = {"+": () => canvas.current?.by(1.25), "=": () => canvas.current?.by(1.25), "-": () => canvas.current?.by(1 / 1.25), "0": () => canvas.current?.fit()}[e.key];
@@ -86,7 +87,6 @@ export function Graph({run, chosen, choose}: {run: Run; chosen: string; choose: 
         }} />
         <div class="map" ref={map} aria-hidden="true" />
       </div>
-      {failed ? <p class="empty">The graph cannot be drawn.</p> : drawn ? null : <p class="empty">Reading…</p>}
     </Panel>
   );
 }
@@ -137,7 +137,7 @@ function clean(text: string, pick: (role: string) => void): Drawn | null {
 }
 
 const shownStatus: Record<string, string> = {
-  running: "running", retrying: "running", waiting: "waiting", parked: "waiting", ok: "ok", skipped: "ok", failed: "failed",
+  running: "running", retrying: "running", waiting: "waiting", queued: "waiting", parked: "waiting", ok: "ok", skipped: "ok", failed: "failed",
 };
 
 function paint({svg, last}: Drawn, state: State, chosen: string): void {
@@ -147,10 +147,10 @@ function paint({svg, last}: Drawn, state: State, chosen: string): void {
     const visits = state.visits(role);
     const status = visits ? (shownStatus[state.newest(role)!] ?? "") : "";
     node.classList.remove("running", "ok", "failed", "waiting", "idle");
-    node.classList.add(status || "idle");
+    if (status || !visits) node.classList.add(status || "idle");
     node.setAttribute("aria-pressed", String(role === chosen));
     const words = [...node.querySelectorAll("text")].map((t) => t.textContent).join(" ");
-    const name = `${words || role}${status ? `, ${status}, visited ${visits}×` : ", not visited"}`;
+    const name = `${words || role}${visits ? `, ${status || "of which not all items were read"}, visited ${visits}×` : ", not visited"}`;
     node.setAttribute("aria-label", name);
     const title = node.querySelector("title");
     if (title) title.textContent = name;

@@ -1,4 +1,4 @@
-// What the hub knows: its agents and its queue.
+// What the hub knows: its workers and its queue.
 
 import {useEffect, useState} from "preact/hooks";
 import {plain} from "../model/text.ts";
@@ -10,10 +10,10 @@ import {Ago, Button, Empty, Status} from "./widgets.tsx";
 
 export function Hub({page}: {page: "agents" | "queue"}) {
   useEffect(() => {
-    document.title = (page === "agents" ? "Agents" : "Queue") + " · wf";
+    document.title = (page === "agents" ? "Workers" : "Queue") + " · wf";
     return followHub();
   }, [page]);
-  if (info.value?.kind !== "hub") return <Empty title="This is no hub">An agent on its own has no queue. <a href={hrefOf("runs")}>Its runs</a></Empty>;
+  if (info.value?.kind !== "hub") return <Empty title="This is no hub">A worker on its own has no queue. <a href={hrefOf("runs")}>Its runs</a></Empty>;
   return page === "agents" ? <Agents /> : <Queue />;
 }
 
@@ -43,14 +43,14 @@ function Agents() {
   const [asked, ask] = useState<Asked | null>(null);
   return (
     <>
-      <div class="bar"><h1>Agents</h1></div>
+      <div class="bar"><h1>Workers</h1></div>
       {asked ? <Ask of={asked} onClose={() => ask(null)} /> : null}
       <div class="panel">
         {list === null ? <p class="empty">Reading…</p> : list.length === 0 ? (
-          <Empty title="No agent is connected"><code>wf serve --hub URL</code> connects one.</Empty>
+          <Empty title="No worker is connected"><code>wf serve --hub URL</code> connects one.</Empty>
         ) : (
           <table class="list">
-            <thead><tr><th scope="col">Agent</th><th scope="col">State</th><th scope="col">Seen</th><th scope="col">Since</th><th scope="col" class="num">Runs</th><th scope="col" class="num">Drives</th><th scope="col">Version</th>{may("admin") ? <th scope="col"><span class="sr">Actions</span></th> : null}</tr></thead>
+            <thead><tr><th scope="col">Worker</th><th scope="col">State</th><th scope="col">Seen</th><th scope="col">Since</th><th scope="col" class="num">Runs</th><th scope="col" class="num">Drives</th><th scope="col">Version</th>{may("admin") ? <th scope="col"><span class="sr">Actions</span></th> : null}</tr></thead>
             <tbody>
               {list.map((a) => (
                 <tr key={a.id}>
@@ -80,7 +80,7 @@ function Agents() {
   );
 }
 
-// What an agent can start goes by its name and by its file; the names say enough.
+// What a worker can start goes by its name and by its file; the names say enough.
 function named(caps: string[]): string[] {
   const names = caps.filter((c) => !c.includes("/"));
   return names.length ? names : caps;
@@ -95,10 +95,10 @@ function Queue() {
       {asked ? <Ask of={asked} onClose={() => ask(null)} /> : null}
       <div class="panel">
         {list === null ? <p class="empty">Reading…</p> : list.length === 0 ? (
-          <Empty title="Nothing waits">Jobs stand here until an agent takes them.</Empty>
+          <Empty title="Nothing waits">Jobs are listed here until a worker takes them.</Empty>
         ) : (
           <table class="list">
-            <thead><tr><th scope="col">Job</th><th scope="col">State</th><th scope="col">Since</th><th scope="col" class="num">Attempts</th><th scope="col" class="num">Priority</th><th scope="col">Agent</th>{may("run") ? <th scope="col"><span class="sr">Actions</span></th> : null}</tr></thead>
+            <thead><tr><th scope="col">Job</th><th scope="col">State</th><th scope="col">Since</th><th scope="col" class="num">Attempts</th><th scope="col" class="num">Priority</th><th scope="col">Worker</th>{may("run") ? <th scope="col"><span class="sr">Actions</span></th> : null}</tr></thead>
             <tbody>
               {list.map((j) => (
                 <tr key={j.id}>
@@ -108,7 +108,7 @@ function Queue() {
                   <td data-label="Since"><Ago at={j.since} /></td>
                   <td class="num" data-label="Attempts">{j.attempts}</td>
                   <td class="num" data-label="Priority">{j.priority}</td>
-                  <td data-label="Agent">{j.agent || "–"}</td>
+                  <td data-label="Worker">{j.agent || "–"}</td>
                   {may("run") ? <td>
                     {j.state === "queued" ? <Button class="btn" onClick={() => ask({title: "Cancel this job?", verb: "Cancel the job", danger: true, text: "No worker has begun it, and none will.", deed: () => api.job(j.id, "cancel")})}>Cancel</Button> : null}
                     {j.state === "dead" ? <Button class="btn" onClick={() => ask({title: "Try it again?", verb: "Retry", text: "It waits at its place again, with all its attempts.", deed: () => api.job(j.id, "retry")})}>Retry</Button> : null}

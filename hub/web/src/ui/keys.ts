@@ -8,7 +8,9 @@ export function keyed(keys: Record<string, (e: KeyboardEvent) => void>): () => v
     if (t.closest("input, textarea, select, [contenteditable], dialog")) return;
     // What a focused control does with a key is its own business.
     if ((e.key === " " || e.key === "Enter") && t.closest("button, a, summary, [role=button], [role=option], [role=tab]")) return;
-    if (e.key.startsWith("Arrow") && t.closest("[role=slider], [role=listbox], [role=tablist], pre[tabindex]")) return;
+    if (e.key.startsWith("Arrow") && t.closest("[role=slider], [role=listbox], [role=tablist]")) return;
+    const box = t.closest('[tabindex="0"]'); // which may scroll
+    if (box && (e.key === " " ? box.scrollHeight > box.clientHeight : e.key.startsWith("Arrow") && box.scrollWidth > box.clientWidth)) return;
     const f = keys[e.key];
     if (!f) return;
     e.preventDefault();

@@ -4,12 +4,13 @@ import type {JSX} from "preact";
 import {useMemo} from "preact/hooks";
 import {markdown, type Block, type Piece} from "../model/markdown.ts";
 import {plain} from "../model/text.ts";
-import {Fields, Scroll} from "./widgets.tsx";
+import {Fields, Scroll, useReach} from "./widgets.tsx";
 
 /** A text with its Markdown drawn; one that is too long for that is shown as it is. */
-export function Markdown({text, label}: {text: string; label?: string}) {
+export function Markdown({text, label = "text"}: {text: string; label?: string}) {
   const of = useMemo(() => markdown(plain(text)), [text]);
-  return of ? <div class="md">{of.map((b, i) => <BlockOf key={i} of={b} />)}</div> : <Scroll text={text} {...(label ? {label} : {})} />;
+  const ref = useReach<HTMLDivElement>(label, [of]);
+  return of ? <div class="md" ref={ref}>{of.map((b, i) => <BlockOf key={i} of={b} />)}</div> : <Scroll text={text} label={label} />;
 }
 
 function BlockOf({of: b}: {of: Block}): JSX.Element {

@@ -1,12 +1,13 @@
 // What a person asks first of a run: what came of it, what it does now, and what it was given.
 
 import type {ComponentChildren} from "preact";
-import {fanOf, itemsOf, type Fan} from "../model/fans.ts";
+import {fanOf, itemsOf} from "../model/fans.ts";
 import {took, type Step} from "../model/fold.ts";
 import {day, headline, plain, span} from "../model/text.ts";
 import type {Run} from "../state/run.ts";
 import {fieldsLine, said} from "./said.ts";
-import {Button, Status, statusWord, Values} from "./widgets.tsx";
+import {Rest} from "./steps.tsx";
+import {Button, Status, statusWord, useReach, Values} from "./widgets.tsx";
 
 const most = 4; // steps that are named
 
@@ -36,6 +37,10 @@ function starter(i: {created_by: string; target_user: string; trigger?: {kind: s
   return [by, i.target_user ? `for ${plain(i.target_user)}` : ""].filter(Boolean).join(" ");
 }
 
+function Box({children}: {children: ComponentChildren}) {
+  return <div class="came" ref={useReach<HTMLDivElement>("what came of it", [children])}>{children}</div>;
+}
+
 function Came({run, choose}: {run: Run; choose: (step: string) => void}): ComponentChildren {
   const view = run.view.value;
   const head = run.head;
@@ -44,40 +49,39 @@ function Came({run, choose}: {run: Run; choose: (step: string) => void}): Compon
   if (head.final && head.status === "done") {
     const outputs = (now?.outputs ?? {}) as Record<string, unknown>;
     // What went wrong and was treated as data is a part of what came of it.
-    const red = <Folded of={[...run.fans.values()].filter((f) => f.counts.some(([status]) => status === "failed" || status === "nonzero"))} />;
-    if (Object.keys(outputs).length) return <div class="came"><h2>Outputs</h2><Values of={outputs} />{red}</div>;
+    const red = <Bad run={run} choose={choose} />;
+    if (Object.keys(outputs).length) return <Box><h2>Outputs</h2><Values of={outputs} />{red}</Box>;
     const last = steps.at(-1);
     const line = last ? headline(said(run, last), 300) : "";
-    return <div class="came"><h2>It ended with</h2>{red}{last ? <Named run={run} step={last} choose={choose} line={line || "nothing said"} /> : <p class="dim">no step at all</p>}</div>;
+    return <Box><h2>It ended with</h2>{red}{last ? <Named run={run} step={last} choose={choose} line={line || "nothing said"} /> : <p class="dim">no step at all</p>}</Box>;
   }
   if (head.status === "failed" || head.status === "suspended" || head.status === "cancelled" || run.idle.value) {
-    const bad = steps.filter((s) => ["failed", "nonzero", "interrupted", "parked"].includes(run.statusOf(s)));
-    if (bad.length === 0) return null;
-    const fans = [...new Set(bad.map(fanOf))].flatMap((id) => run.fans.get(id) ?? []);
-    return (
-      <div class="came">
-        <Folded of={fans} />
-        {bad.slice(0, bad.length > most + 2 ? most : most + 2).map((s) => <Named key={s.id} run={run} step={s} choose={choose} line={headline(said(run, s), 200)} />)}
-        {bad.length > most + 2 ? <p class="dim">and {bad.length - most} more, in the list of steps</p> : null}
-      </div>
-    );
+    return <Box><Bad run={run} choose={choose} /></Box>;
   }
   const busy = steps.filter((s) => s.status === "running" || s.status === "retrying");
   if (busy.length === 0) return null;
   return (
-    <div class="came">
+    <Box>
       <h2>At work</h2>
       {busy.slice(0, most).map((s) => <Named key={s.id} run={run} step={s} choose={choose} line={headline(run.drafts.of(s.id).at(-1)?.text.trim().split("\n").at(-1) || s.held || said(run, s), 160)} />)}
       {busy.length > most ? <p class="dim">and {busy.length - most} more</p> : null}
-    </div>
+    </Box>
   );
 }
 
-function Folded({of}: {of: readonly Fan[]}) {
+// What did not go well: the fan-outs with their counts, and some of the steps by name.
+function Bad({run, choose}: {run: Run; choose: (step: string) => void}) {
+  const head = run.head;
+  const bad = [...head.steps.values()].filter((s) => ["failed", "nonzero", "interrupted", "parked"].includes(run.statusOf(s)));
+  const fans = [...run.fans.values()].filter((f) => f.partial || bad.some((s) => fanOf(s) === f.id));
+  const shown = bad.slice(0, bad.length > most + 2 ? most : most + 2);
   return (
     <>
-      {of.slice(0, most).map((f) => <p class="folded"><b>{f.id}</b> {itemsOf(f)}: {f.counts.map(([status, n], i) => <>{i ? ", " : ""}<span class={`s-${status}`}>{n} {statusWord(status)}</span></>)}</p>)}
-      {of.length > most ? <p class="dim">and {of.length - most} more fan-outs</p> : null}
+      {fans.slice(0, most).map((f) => <p class="folded"><b>{f.id}</b> {itemsOf(f)}: {f.counts.map(([status, n], i) => <>{i ? ", " : ""}<span class={`s-${status}`}>{n} {statusWord(status)}</span></>)} <Rest run={run} fan={f} /></p>)}
+      {fans.length > most ? <p class="dim">and {fans.length - most} more fan-outs</p> : null}
+      {shown.map((s) => <Named key={s.id} run={run} step={s} choose={choose} line={headline(said(run, s), 200)} />)}
+      {bad.length + fans.length === 0 && head.status === "failed" && head.earlier > 0 ? <p class="dim">None of the {head.steps.size} newest steps failed. <Button class="btn quiet tight" onClick={() => void run.showEarlier()}>Show earlier steps</Button></p> : null}
+      {bad.length > shown.length ? <p><Button class="btn quiet tight" onClick={() => document.querySelector(".steps")?.scrollIntoView()}>and {bad.length - shown.length} more, in the list of steps</Button></p> : null}
     </>
   );
 }

@@ -2,6 +2,8 @@
 
 import {useEffect, useLayoutEffect, useMemo, useRef, useState} from "preact/hooks";
 import {dollars, headline, plain, share, span, tokens} from "../model/text.ts";
+import {fanOf} from "../model/fans.ts";
+import type {Step} from "../model/fold.ts";
 import type {Choice} from "../model/service.ts";
 import {api} from "../net/api.ts";
 import {followAddress} from "../state/address.ts";
@@ -115,14 +117,16 @@ export function RunPage({id}: {id: string}) {
   );
 }
 
-// The step to look at when none was chosen: what goes on, else what came last.
+// The step to look at when none was chosen: what goes on, else what came last; of the items of a fan-out one that failed.
 function latest(run: Run): string {
-  let last = "";
+  let last: Step | undefined;
+  let bad: Step | undefined;
   for (const s of run.state.steps.values()) {
-    last = s.id;
     if (s.status === "running" || s.status === "waiting") return s.id;
+    if (s.status === "failed") bad = s;
+    last = s;
   }
-  return last;
+  return (bad && last?.item != null && fanOf(bad) === fanOf(last) ? bad : last)?.id ?? "";
 }
 
 function Head({run, title, act}: {run: Run; title: string; act: (d: Deed) => void}) {
@@ -148,12 +152,12 @@ function Head({run, title, act}: {run: Run; title: string; act: (d: Deed) => voi
         <h1>{title} <Status of={status} /></h1>
         <p class="sr" role="status">{`the run is ${statusWord(status)}`}</p>
         <div class="figures">
-          <span>started <Ago at={started} /> ago</span>
+          <span>started <Ago at={started} /></span>
           <span><b>{span(active)}</b> active</span>
           <span><b>{head.count}</b> {head.count === 1 ? "step" : "steps"}</span>
           {u.calls ? <span><b>{tokens(u.input + u.output)}</b> tokens</span> : null}
           {u.calls ? <span title="tokens of the prompts that came from the provider's cache"><b>{share(u.cached, u.input)}</b> cached</span> : null}
-          {u.calls && view ? <span><b>{dollars(view.cost_usd)}</b></span> : null}
+          {u.calls ? view ? <span><b>{dollars(view.cost_usd)}</b> cost</span> : null : <span>no model calls</span>}
         </div>
         {head.closing ? <p class="reason">Closing: its always roles run, then it ends as {statusWord(head.closing)}.</p> : null}
         {reason ? <p class={status === "failed" ? "reason bad" : "reason"}>{headline(reason, 400)}</p> : null}
@@ -164,7 +168,7 @@ function Head({run, title, act}: {run: Run; title: string; act: (d: Deed) => voi
           {status === "suspended" || run.idle.value ? <Button class="btn primary" onClick={() => act("resume")}>Resume…</Button> : null}
           {status === "running" || status === "queued" ? <Button class="btn" title="Stop what runs; the run can be resumed" onClick={() => api.suspend(run.id).then(() => tell("suspended"), fault)}>Suspend</Button> : null}
           {head.final ? null : <Button class="btn" onClick={() => act("message")}>Message…</Button>}
-          <Button class="btn" onClick={() => act("fork")} disabled={head.count === 0}>Fork…</Button>
+          <Button class={`btn${status === "failed" ? " primary" : ""}`} title="Try again from any of its steps, with another model if you like: in a new run" onClick={() => act("fork")} disabled={head.count === 0}>Fork…</Button>
           <Beside run={run} act={act} />
           {head.final ? null : <Button class="btn danger" onClick={() => act("cancel")}>Cancel…</Button>}
         </div>

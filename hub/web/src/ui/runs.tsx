@@ -5,7 +5,7 @@ import {headline, plain, plural, dollars, share, span, tokens} from "../model/te
 import type {RunRow} from "../model/service.ts";
 import {hrefOf, info, may, tell} from "../state/app.ts";
 import {api} from "../net/api.ts";
-import {agents, counts, everything, filter, follow, followHub, more, outbox, runs, searched, setFilter, showAll, showMore, workflows} from "../state/runs.ts";
+import {agents, counts, everything, filter, follow, fits, followHub, more, outbox, runs, searched, setFilter, showAll, showMore, workflows} from "../state/runs.ts";
 import {dropView, keepView, said, views} from "../state/views.ts";
 import {Deed} from "./actions.tsx";
 import {Line} from "./form.tsx";
@@ -41,6 +41,7 @@ export function Runs() {
   const f = filter.value;
   const list = runs.value;
   const names = [...new Set((workflows.value ?? []).map((w) => w.name).concat((list ?? []).map((r) => r.workflow)))].sort();
+  const stale = list !== null && fits.value !== f; // what is listed fits what was asked before
   const all = Object.values(counts.value).reduce((n, x) => n + x, 0);
   const kept = said({...f});
   const isFiltered = Object.keys(kept).length > 0;
@@ -58,9 +59,9 @@ export function Runs() {
         />
         {names.length > 1 ? <Pick label="Workflow" value={f.workflow} set={(workflow) => setFilter({workflow})} none="every workflow" of={names.map((n) => [n, plain(n)])} /> : null}
         <Pick label="Time" value={f.since} set={(since) => setFilter({since})} none="any time" of={times} />
-        {info.value?.kind === "hub" && (agents.value ?? []).length > 1 ? <Pick label="Agent" value={f.agent} set={(agent) => setFilter({agent})} none="every agent" of={agents.value!.map((a) => [a.id, plain(a.name || a.id)])} /> : null}
+        {info.value?.kind === "hub" && (agents.value ?? []).length > 1 ? <Pick label="Worker" value={f.agent} set={(agent) => setFilter({agent})} none="every worker" of={agents.value!.map((a) => [a.id, plain(a.name || a.id)])} /> : null}
         <details class="more" open={f.person !== "" || f.tag !== "" || f.cost_min !== "" || f.tokens_min !== ""}>
-          <summary>More</summary>
+          <summary>More filters</summary>
           <div class="in">
             {([["person", "Person"], ["tag", "Tag"], ["cost_min", "Cost from, $"], ["tokens_min", "Tokens from"]] as const).map(([k, label]) => (
               <label>{label}<input class="field" value={f[k]} inputMode={k.endsWith("_min") ? "decimal" : undefined} onChange={(e) => setFilter({[k]: e.currentTarget.value.trim()})} /></label>
@@ -68,7 +69,7 @@ export function Runs() {
           </div>
         </details>
         <div class="push acts">
-          <Button class="btn quiet" aria-pressed={picked !== null} onClick={() => setPicked(picked ? null : new Set())}>{picked ? "Done" : "Select"}</Button>
+          <Button class="btn quiet" aria-pressed={picked !== null} onClick={() => setPicked(picked ? null : new Set())}>{picked ? "Stop selecting" : "Select"}</Button>
           {may("run") ? <Button class="btn primary" onClick={() => setStarting(true)}>New run</Button> : null}
         </div>
       </div>
@@ -76,7 +77,7 @@ export function Runs() {
         <div class="chips" role="group" aria-label="Status">
           {["", ...statuses].map((s) => {
             const n = s ? counts.value[s] : all;
-            return <Button class="chip" aria-pressed={f.status === s} onClick={() => setFilter({status: s})}>{s || "all"}{n ? <> <span class="n">{n}</span></> : null}</Button>;
+            return <Button class="chip" aria-pressed={f.status === s} onClick={() => setFilter({status: s})}>{s || "all"}{n && !stale ? <> <span class="n">{n}</span></> : null}</Button>;
           })}
         </div>
         <div class="chips views" role="group" aria-label="Views">
@@ -90,37 +91,37 @@ export function Runs() {
       </div>
       {picked ? <Picked of={list?.filter((r) => picked.has(r.id)) ?? []} done={() => setPicked(null)} /> : null}
       {naming ? <NameView query={kept} onClose={() => setNaming(false)} /> : null}
-      {searched.value?.behind ? <p class="panel notice" role="status">Searched up to {searched.value.up_to ? <Ago at={searched.value.up_to} /> : "now"} ago: what was said in {plural(searched.value.behind, "run")} since is not searched yet.</p> : null}
-      {outbox.value.length ? <p class="panel notice">{plural(outbox.value.length, "start")} waiting for an agent: {outbox.value.map((r) => r.title || r.workflow).join(", ")}. <a href={hrefOf("queue")}>The queue</a></p> : null}
-      <div class="panel">
+      {searched.value?.behind ? <p class="panel notice" role="status">{searched.value.up_to ? <>What was said until <Ago at={searched.value.up_to} /> was searched; w</> : "W"}hat was said in {plural(searched.value.behind, "run")} since is not searched yet.</p> : null}
+      {outbox.value.length ? <p class="panel notice">{plural(outbox.value.length, "start")} waiting for a worker: {outbox.value.map((r) => r.title || r.workflow).join(", ")}. <a href={hrefOf("queue")}>The queue</a></p> : null}
+      <div class={stale ? "panel stale" : "panel"} aria-busy={stale}>
         {list === null ? <p class="empty">Reading…</p> : list.length === 0 ? <None /> : <Table rows={list} picked={picked} pick={(id) => setPicked(toggled(picked!, id))} />}
         <Away />
         {more.value ? <div class="foot"><Button class="btn" onClick={showMore}>Show older runs</Button></div> : null}
       </div>
-      <p class="sr" role="status">{list ? plural(list.length, "run") + " listed" : ""}</p>
+      <p class="sr" role="status">{stale ? "Searching…" : list ? plural(list.length, "run") + " listed" : ""}</p>
       {starting ? <Start onClose={() => setStarting(false)} /> : null}
     </>
   );
 }
 
-// At a hub: whose runs are not in the list, since their agent is not there.
+// At a hub: whose runs are not in the list, since their worker is not there.
 function Away() {
   const away = (agents.value ?? []).filter((a) => !a.connected && a.runs > 0);
   if (info.value?.kind !== "hub" || away.length === 0) return null;
-  return <p class="foot dim" data-away>Not listed, since their agent is away: {away.map((a) => `${plural(a.runs, "run")} of ${plain(a.name || a.id)}`).join(", ")}. <a href={hrefOf("agents")}>Agents</a></p>;
+  return <p class="foot dim" data-away>Not listed, since their worker is away: {away.map((a) => `${plural(a.runs, "run")} of ${plain(a.name || a.id)}`).join(", ")}. <a href={hrefOf("agents")}>Workers</a></p>;
 }
 
 function None() {
   const f = filter.value;
   if (Object.keys(said({...f})).length) {
     return (
-      <Empty title="No run fits">
+      <Empty title="No run matches these filters">
         <Button class="btn" onClick={() => showAll()}>Show all runs</Button>
       </Empty>
     );
   }
   if (info.value?.kind === "hub" && !agents.value?.some((a) => a.connected)) {
-    return <Empty title="No agent is connected">Runs are kept by agents. <code>wf serve --hub URL</code> connects one.</Empty>;
+    return <Empty title="No worker is connected">Runs are kept by workers. <code>wf serve --hub URL</code> connects one.</Empty>;
   }
   return <Empty title="No runs yet">Start one here, or with <code>wf run FILE</code> in a terminal.</Empty>;
 }
@@ -169,8 +170,8 @@ function Picked({of, done}: {of: RunRow[]; done: () => void}) {
       <span role="status">{plural(of.length, "run")} chosen</span>
       {of.length === 2 ? <a class="btn" href={hrefOf("compare", "", {a: of[1]!.id, b: of[0]!.id})}>Compare</a> : null}
       {may("run") ? <>
-        <Button class="btn" disabled={fit.resume.length === 0} onClick={() => setDeed("resume")}>Resume {fit.resume.length || ""}…</Button>
-        <Button class="btn danger" disabled={fit.cancel.length === 0} onClick={() => setDeed("cancel")}>Cancel {fit.cancel.length || ""}…</Button>
+        <Button class="btn" disabled={fit.resume.length === 0} onClick={() => setDeed("resume")}>Resume{fit.resume.length ? ` ${fit.resume.length}` : ""}…</Button>
+        <Button class="btn danger" disabled={fit.cancel.length === 0} onClick={() => setDeed("cancel")}>Cancel{fit.cancel.length ? ` ${fit.cancel.length}` : ""}…</Button>
       </> : null}
       {deed ? (
         <Deed title={`${deed === "cancel" ? "Cancel" : "Resume"} ${plural(fit[deed].length, "run")}?`} verb={deed === "cancel" ? "Cancel them" : "Resume them"} danger={deed === "cancel"} onClose={() => setDeed("")} deed={() => act(deed)}>
@@ -191,7 +192,7 @@ function Table({rows, picked, pick}: {rows: RunRow[]; picked: ReadonlySet<string
           {picked ? <th scope="col"><span class="sr">Chosen</span></th> : null}
           <th scope="col">Run</th><th scope="col">Status</th><th scope="col">Updated</th><th scope="col">Active</th>
           <th scope="col" class="num">Steps</th><th scope="col" class="num">Tokens</th><th scope="col" class="num">Cached</th><th scope="col" class="num">Cost</th>
-          {hub ? <th scope="col">Agent</th> : null}
+          {hub ? <th scope="col">Worker</th> : null}
         </tr>
       </thead>
       <tbody>{rows.map((r) => <Row key={r.id} r={r} hub={hub} picked={picked} pick={pick} />)}</tbody>
@@ -214,7 +215,7 @@ function Row({r, hub, picked, pick}: {r: RunRow; hub: boolean; picked: ReadonlyS
         <div class="sub">
           {r.title && r.title !== r.workflow ? <span>{plain(r.workflow)}</span> : null}
           <span class="mono">{r.id}</span>
-          <span>started <Ago at={r.started} /> ago</span>
+          <span>started <Ago at={r.started} /></span>
           {r.parent ? <span>part of {r.parent}</span> : null}
           {tags.length ? <span class="tags">{tags.map((t) => <Button class="tag" aria-label={`only runs tagged ${t}`} onClick={() => setFilter({tag: t})}>{plain(t)}</Button>)}</span> : null}
         </div>
@@ -228,7 +229,7 @@ function Row({r, hub, picked, pick}: {r: RunRow; hub: boolean; picked: ReadonlyS
       <td class={`num${none}`} data-label="Tokens">{r.usage.calls ? tokens((r.usage.input ?? 0) + (r.usage.output ?? 0)) : "–"}</td>
       <td class={`num${none}`} data-label="Cached">{share(r.usage.cached, r.usage.input)}</td>
       <td class={`num${none}`} data-label="Cost">{r.usage.calls ? dollars(r.cost_usd) : "–"}</td>
-      {hub ? <td data-label="Agent">{agents.value?.find((a) => a.id === r.agent)?.name || r.agent || "–"}</td> : null}
+      {hub ? <td data-label="Worker">{agents.value?.find((a) => a.id === r.agent)?.name || r.agent || "–"}</td> : null}
     </tr>
   );
 }

@@ -63,7 +63,7 @@ export function Start({workflow = "", onClose}: {workflow?: string; onClose: () 
     >
       {all === null ? <p>Reading the workflows…</p> : all.length === 0 ? (
         info.value?.kind === "hub"
-          ? <p>No agent that is connected has a workflow. <code>wf serve --hub URL</code> connects one.</p>
+          ? <p>No worker that is connected has a workflow. <code>wf serve --hub URL</code> connects one.</p>
           : <p>The server knows no workflow. It looks in the directory it was started in; <code>wf init</code> writes a first one.</p>
       ) : (
         <>

@@ -3,7 +3,7 @@
 import {took, type Step} from "../model/fold.ts";
 import {plural, share, shown, span, tokens} from "../model/text.ts";
 import type {Run} from "../state/run.ts";
-import {CID, Status, TextBox} from "./widgets.tsx";
+import {Status, TextBox} from "./widgets.tsx";
 
 export function StepHead({run, step: s, prompt}: {run: Run; step: Step; prompt?: boolean}) {
   const u = s.usage;
@@ -18,9 +18,8 @@ export function StepHead({run, step: s, prompt}: {run: Run; step: Step; prompt?:
         {s.attempt > 1 ? <span class="dim">try {s.attempt}</span> : null}
         {s.toolCalls ? <span class="dim">{plural(s.toolCalls, "tool call")}</span> : null}
         {u.calls ? <span class="dim">{tokens(u.input)} in · {share(u.cached, u.input)} cached · {tokens(u.output)} out</span> : null}
-        {s.record ? <CID of={s.record} label="record" /> : null}
       </div>
-      {handed ? <TextBox caption={<><b>moderator</b><span>hands over{s.via === "limit" ? ", since a limit was reached" : ""}</span></>} text={handed} /> : null}
+      {handed ? <TextBox caption={<><b>input</b>{s.via === "limit" ? <span>since a limit was reached</span> : null}</>} text={handed} /> : null}
     </>
   );
 }

@@ -73,6 +73,7 @@ function Head({run, fan}: {run: Run; fan: Fan}) {
   return (
     <li class="fan" data-fan={fan.id}>
       <Button class="fold" aria-expanded={show !== ""} onClick={() => open(show === "" ? "all" : "")}><span aria-hidden="true">{show === "" ? "▸" : "▾"}</span><b>{fan.id}</b> {itemsOf(fan)}</Button>
+      <Rest run={run} fan={fan} />
       <span class="counts" role="group" aria-label={`items of ${fan.id} by status`}>
         {fan.counts.map(([status, n]) => (
           <Button class={`chip s-${status}`} aria-pressed={show === status} onClick={() => open(show === status ? "" : status)}>{n} {statusWord(status)}</Button>
@@ -80,6 +81,14 @@ function Head({run, fan}: {run: Run; fan: Fan}) {
       </span>
     </li>
   );
+}
+
+/** Reads all items of a fan-out of which the first were not read: only then are its counts those of all. */
+export function Rest({run, fan}: {run: Run; fan: Fan}) {
+  if (!fan.partial) return null;
+  return run.readingAll.value
+    ? <Button class="btn quiet tight" onClick={() => (run.readingAll.value = false)}>Stop reading</Button>
+    : <Button class="btn quiet tight" onClick={() => void run.showAll()}>Read the rest</Button>;
 }
 
 function Item({run, step: s, chosen, choose, now}: {run: Run; step: Step; chosen: boolean; choose: (id: string) => void; now: number}) {

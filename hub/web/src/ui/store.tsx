@@ -29,7 +29,7 @@ export function OfStore({page}: {page: "notifications" | "deletions" | "tables"}
   if (hub && !about && agents.value !== null && !agent) return <Empty title="No worker is connected">Each worker has a store of its own.</Empty>;
   if (hub && !about && !agent) return <p class="empty">Reading…</p>;
   const pick = hub && !about ? (
-    <select class="pick" aria-label="Worker" value={agent} onChange={(e) => refine({agent: e.currentTarget.value})}>
+    <select class="field pick" aria-label="Worker" value={agent} onChange={(e) => refine({agent: e.currentTarget.value})}>
       {workers.some((w) => w.id === agent) ? null : <option value={agent}>{plain(agent)}</option>}
       {workers.map((w) => <option key={w.id} value={w.id}>{plain(w.name || w.id)}</option>)}
     </select>

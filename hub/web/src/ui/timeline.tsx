@@ -77,7 +77,7 @@ export function Timeline({run, chosen, choose}: {run: Run; chosen: string; choos
 
 // The ticks of the ruler; of neighbours that read the same, the first.
 function labels(axis: Axis): {after: number; place: number; text: string}[] {
-  const all = ticks(axis, 10).filter((t) => t.place < 0.97).map((t) => ({...t, text: t.after === 0 ? "0" : span(t.after).replace(".0 ", " ")}));
+  const all = ticks(axis, 10).filter((t) => t.place < (innerWidth > 620 ? 0.97 : 0.86)).map((t) => ({...t, text: t.after === 0 ? "0" : span(t.after).replace(".0 ", " ")}));
   return all.filter((t, i) => t.text !== all[i - 1]?.text);
 }
 

@@ -1,8 +1,9 @@
 // Small pieces that all pages use.
 
 import type {ComponentChildren, JSX} from "preact";
-import {useEffect, useId, useLayoutEffect, useRef} from "preact/hooks";
-import {ago, day, plain, shortCID, value} from "../model/text.ts";
+import {useEffect, useId, useLayoutEffect, useRef, useState} from "preact/hooks";
+import {ago, day, plain, shortCID, size, value} from "../model/text.ts";
+import {skew} from "../net/api.ts";
 import {now, tell} from "../state/app.ts";
 
 const marks: Record<string, string> = {
@@ -47,10 +48,10 @@ export function Status({of, bare}: {of: string; bare?: boolean}) {
   );
 }
 
-/** How long ago, with the whole date where the pointer rests. */
+/** How long ago by the clock of the server, with the whole date where the pointer rests. */
 export function Ago({at}: {at: string}) {
   const t = Date.parse(at);
-  return <time dateTime={at} title={day(t)} class="nowrap">{ago(now.value - t)}</time>;
+  return <time dateTime={at} title={day(t)} class="nowrap">{ago(now.value + skew - t)}</time>;
 }
 
 /** A CID, shortened; a click copies all of it. */
@@ -112,30 +113,36 @@ export function TextBox({caption, text, class: more = ""}: {caption?: ComponentC
   );
 }
 
-/** A pre that takes part in the tab order while it scrolls, and only then. */
-export function Scroll({text, label = "text"}: {text: string; label?: string}) {
-  const ref = useRef<HTMLPreElement>(null);
+/** Takes an element into the tab order while it scrolls, and only then. */
+export function useReach<T extends HTMLElement>(label: string, keys: readonly unknown[]) {
+  const ref = useRef<T>(null);
   useEffect(() => {
-    const pre = ref.current!;
+    const e = ref.current;
+    if (!e) return;
     const check = () => {
-      const scrolls = pre.scrollHeight > pre.clientHeight + 1;
-      if (scrolls === (pre.tabIndex === 0)) return;
-      if (scrolls) {
-        pre.tabIndex = 0;
-        pre.setAttribute("role", "region");
-        pre.setAttribute("aria-label", label);
-      } else {
-        pre.removeAttribute("tabindex");
-        pre.removeAttribute("role");
-        pre.removeAttribute("aria-label");
+      const scrolls = e.scrollHeight > e.clientHeight + 1;
+      if (scrolls === (e.tabIndex === 0)) return;
+      for (const [name, v] of Object.entries({tabindex: "0", role: "region", "aria-label": label})) {
+        if (scrolls) e.setAttribute(name, v);
+        else e.removeAttribute(name);
       }
     };
     check();
     const o = new ResizeObserver(check);
-    o.observe(pre);
+    o.observe(e);
     return () => o.disconnect();
-  }, [text]);
-  return <pre ref={ref}>{plain(text)}</pre>;
+  }, keys);
+  return ref;
+}
+
+const mostShown = 200_000; // characters of a text that are drawn unasked
+
+/** A text as it is, which is reached by keyboard. Of a very long one the rest is drawn when it is asked for. */
+export function Scroll({text, label = "text"}: {text: string; label?: string}) {
+  const [all, setAll] = useState(false);
+  const ref = useReach<HTMLPreElement>(label, [text, all]);
+  const rest = all ? 0 : text.length - mostShown;
+  return <><pre ref={ref}>{plain(rest > 0 ? text.slice(0, mostShown) : text)}</pre>{rest > 0 ? <p class="foot"><Button class="btn" onClick={() => setAll(true)}>Show the other {size(rest)}</Button></p> : null}</>;
 }
 
 /** A modal dialog: Escape and the backdrop close it, the focus stays inside and goes back. */

@@ -64,14 +64,14 @@ function Row({w, runs, start}: {w: Workflow; runs: readonly RunRow[] | null; sta
         {w.problem ? <div class={w.waits_for_trust ? "ask" : "worse"}>{headline(w.problem, 300)}</div> : null}
         {w.webhook_problem ? <div class="ask">{headline(w.webhook_problem, 200)}</div> : null}
       </td>
-      <td data-label="Begun by">{[
+      <td data-label="Begun by" class={w.schedule || w.webhook ? "" : "none"}>{[
         w.schedule ? <div><code>{plain(w.schedule)}</code> <span class="dim">{w.timezone || "UTC"}{w.overlap ? `, overlap ${w.overlap}` : ""}{w.catch_up ? `, catch up ${w.catch_up}` : ""}</span></div> : null,
         w.webhook ? <div><code>{plain(w.webhook)}</code></div> : null,
         w.schedule || w.webhook ? null : <span class="dim">a person</span>,
       ]}</td>
-      <td data-label="Next" class="nowrap">{w.next ? <time dateTime={w.next} title={w.next}>{day(Date.parse(w.next))}</time> : "–"}</td>
+      <td data-label="Next" class={`nowrap${w.next ? "" : " none"}`}>{w.next ? <time dateTime={w.next} title={w.next}>{day(Date.parse(w.next))}</time> : "–"}</td>
       <td data-label="Lately">{runs === null ? "…" : <Lately runs={runs} />}</td>
-      {may("run") ? <td><Button class="btn" disabled={!!w.problem} onClick={start}>Start…</Button></td> : null}
+      {may("run") ? <td class="act"><Button class="btn" disabled={!!w.problem} onClick={start}>Start…</Button></td> : null}
     </tr>
   );
 }

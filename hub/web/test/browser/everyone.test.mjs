@@ -129,4 +129,31 @@ describe("for everyone", () => {
     await accessible(page, "a run at 400 px");
     check();
   });
+
+  test("in high contrast what is chosen is seen, and so is what is drawn", async (t) => {
+    const {page, check} = await visit(t, {forcedColors: "active"});
+    const id = await begin(page, "draft", {topic: "tea"});
+    await open(page, id);
+    await page.locator(".bar-span").first().waitFor({state: "attached"});
+    const paper = await page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+    for (const what of [".bar-span", ".top [aria-current]", '[role="tab"][aria-selected="true"]', '.one[aria-current="true"]']) {
+      assert.notEqual(await page.locator(what).first().evaluate((e) => getComputedStyle(e).backgroundColor), paper, what);
+    }
+    await shot(page, "high-contrast");
+    check();
+  });
+
+  test("a clock that is a day off makes no age wrong", async (t) => {
+    const {page, check} = await visit(t);
+    const id = await begin(page, "form");
+    for (const off of [1, -1]) {
+      await page.addInitScript((days) => {
+        const now = Date.now.bind(Date);
+        Date.now = () => now() + 86_400_000 * days;
+      }, off * (off === 1 ? 1 : 2)); // what was added before still holds
+      await page.reload();
+      await page.locator(`[data-run="${id}"]`).getByText(/started (now|\d+[sm] ago)/).waitFor();
+    }
+    check();
+  });
 });

@@ -27,8 +27,18 @@ describe("finding a run", () => {
     await page.getByLabel("Search in runs").fill(two); // an id
     await row(two).waitFor();
     assert.equal(await page.locator("[data-run]").count(), 1);
+    let answer;
+    const held = new Promise((go) => (answer = go));
+    await page.route(/search=nobody/, async (r) => {
+      await held;
+      await r.continue();
+    });
     await page.getByLabel("Search in runs").fill("nobodysaidthis");
-    await page.getByText("No run fits").waitFor();
+    await page.locator(".panel.stale[aria-busy=true]").waitFor(); // what is listed does not fit yet, and is not counted as if it did
+    assert.doesNotMatch(await page.getByRole("group", {name: "Status"}).innerText(), /\d/);
+    answer();
+    await page.getByText("No run matches these filters").waitFor();
+    assert.equal(await page.locator(".panel.stale").count(), 0);
     check();
   });
 
@@ -36,7 +46,7 @@ describe("finding a run", () => {
     const {page, check} = await visit(t);
     const mine = await begin(page, "form", {}, {title: "For zoe", created_by: "zoe"});
     await page.locator(`[data-run="${mine}"] .s-waiting`).waitFor();
-    await page.getByText("More", {exact: true}).click();
+    await page.getByText("More filters").click();
     await page.getByLabel("Person").fill("zoe");
     await page.keyboard.press("Enter");
     await until("one run is left", async () => (await page.locator("[data-run]").count()) === 1);

@@ -101,7 +101,7 @@ outputs: {edition: "\${{ steps.publish.output.edition }}", audience: "\${{ steps
 wf: 1
 name: many
 limits: {steps: 20000}
-inputs: {n: {type: integer, default: 10000}}
+inputs: {n: {type: integer, default: 10000}, after: {type: integer, default: 1200}}
 roles:
   list: {set: {items: "\${{ 0..(inputs.n - 1) }}"}}
   each: {set: {n: "\${{ item }}"}}
@@ -110,7 +110,7 @@ edges:
   - {from: START, to: list}
   - {from: list, to: each, for_each: output.items}
   - {from: each, to: after}
-  - {from: after, to: after, when: output.n < 1200, limit: 1300}
+  - {from: after, to: after, when: output.n < inputs.after, limit: 1300}
   - {from: after, to: END}
 `,
   // Commands that fail, and are treated as data.

@@ -26,7 +26,7 @@ test("K-07: agent and hub are killed in the middle of a run, and the page shows 
   const {page, check, close} = await openPage(browser, hub.url);
   t.after(close);
   await page.goto(hub.told.listen[0].open);
-  await page.getByRole("link", {name: "Agents"}).click();
+  await page.getByRole("link", {name: "Workers"}).click();
   await page.getByText("connected").nth(1).waitFor(back);
   await page.getByText("ada", {exact: true}).waitFor();
   await page.getByText("bob", {exact: true}).waitFor();
@@ -83,7 +83,7 @@ test("the queue shows the jobs of the hub", async (t) => {
   await page.getByRole("heading", {name: "Queue"}).waitFor();
   await accessible(page, "queue");
   await fits(page, "queue");
-  await page.getByRole("link", {name: "Agents"}).click();
+  await page.getByRole("link", {name: "Workers"}).click();
   await page.getByText("connected").first().waitFor(back);
   await fits(page, "agents");
   // Of what belongs to a store each worker has its own.

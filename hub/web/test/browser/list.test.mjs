@@ -69,7 +69,7 @@ describe("the list", () => {
     await page.getByLabel("Search in runs").fill("");
     await row(two).waitFor();
     await page.getByRole("group", {name: "Status"}).getByRole("button", {name: "cancelled"}).click();
-    await page.getByText("No run fits").waitFor();
+    await page.getByText("No run matches these filters").waitFor();
     await page.getByRole("button", {name: "Show all runs"}).click();
     await page.getByRole("button", {name: "only runs tagged sewing"}).click();
     await row(two).waitFor({state: "detached"});

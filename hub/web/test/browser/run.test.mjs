@@ -12,7 +12,7 @@ describe("a run", () => {
     const form = page.getByRole("dialog", {name: "Start a run"});
     await form.getByLabel("Workflow").selectOption("draft");
     await form.getByRole("button", {name: "Start"}).click();
-    await form.getByText("is needed").waitFor();
+    await form.getByText("is required").waitFor();
     await form.getByLabel("topic").fill("lanterns");
     await form.getByLabel("tone").selectOption("warm");
     await form.getByText("Title, tags and more").click();
@@ -195,7 +195,7 @@ describe("a run", () => {
     await open(page, await begin(page, "form"));
     const asks = page.locator("[data-waiting]");
     await asks.getByRole("button", {name: "Answer"}).click();
-    await asks.getByText("is needed").waitFor();
+    await asks.getByText("is required").waitFor();
     await asks.getByLabel("name").fill("Ada");
     await asks.getByLabel("age").fill("36");
     await asks.getByRole("button", {name: "Answer"}).click();

@@ -249,3 +249,22 @@ test("a run that closes asks nothing more, and what it ends as is known", () => 
   assert.deepEqual([end.status, end.closing, end.final], ["cancelled", "", true]);
   assert.equal(end.steps.get("unlock#1")?.status, "failed");
 });
+
+test("the newest visit of a fan-out stands as the item that tells most, and is not called well while items are lacking", () => {
+  const fan = (statuses: string[]) => journal([
+    ["run_started", "", {title: ""}],
+    ...statuses.flatMap((_, i): Said[] => [["step_started", `a#1[${i}]`, start("a", {item: {index: i, value: null}})]]),
+    ...statuses.flatMap((status, i): Said[] => (status === "running" ? [] : [["step_completed", `a#1[${i}]`, {status, ms: 1, record: {"/": `r${i}`}}]])),
+  ]);
+  assert.equal(fold(fan(["ok", "ok"])).newest("a"), "ok");
+  assert.equal(fold(fan(["ok", "failed", "ok"])).newest("a"), "failed");
+  assert.equal(fold(fan(["failed", "running", "ok"])).newest("a"), "running");
+  const late = (status: string, earlier: number) => {
+    const s = fold(fan([status, "ok"]));
+    s.earlier = earlier;
+    return s.newest("a");
+  };
+  assert.equal(late("ok", 7), undefined);
+  assert.equal(late("failed", 7), "failed");
+  assert.equal(late("ok", 0), "ok");
+});

@@ -3,7 +3,8 @@ import {test} from "node:test";
 import {diffLines} from "../../src/model/diff.ts";
 import {Drafts} from "../../src/model/live.ts";
 import {fieldsOf, valuesOf} from "../../src/model/schema.ts";
-import {dollars, headline, plain, share, shortCID, size, span, timingLine, tokens} from "../../src/model/text.ts";
+import {ago, dollars, headline, plain, share, shortCID, size, span, timingLine, tokens} from "../../src/model/text.ts";
+import {failure} from "../../src/ui/said.ts";
 import {journal} from "./journal.ts";
 
 test("terminal escapes, control and reordering characters are taken out, text is not", () => {
@@ -41,7 +42,7 @@ test("a form has a field for each property, and its values have their types", ()
     ["topic", "text", true, ""], ["n", "integer", true, "3"], ["tone", "pick", false, '"plain"'], ["loud", "flag", false, ""], ["list", "json", false, ""], ["rate", "number", false, ""],
   ]);
   assert.deepEqual(valuesOf(fields, {topic: "tea", loud: "true", list: "[1]", rate: "0.5"}), {values: {topic: "tea", n: 3, tone: "plain", loud: true, list: [1], rate: 0.5}, faults: {}});
-  assert.deepEqual(valuesOf(fields, {n: "2.5", list: "[", rate: "x"}).faults, {topic: "is needed", n: "must be a whole number", list: "is not valid JSON", rate: "must be a number"});
+  assert.deepEqual(valuesOf(fields, {n: "2.5", list: "[", rate: "x"}).faults, {topic: "is required", n: "must be a whole number", list: "is not valid JSON", rate: "must be a number"});
   assert.deepEqual(fieldsOf(null), []);
 });
 
@@ -74,4 +75,15 @@ test("live text gives way to the text of the journal, and late pieces are droppe
   assert.deepEqual(d.of("a#1").map((x) => x.kind), ["thinking"]);
   d.add({after: 9, step: "a#1", n: 9, kind: "text", text: "next"});
   assert.equal(d.of("a#1").at(-1)!.text, " … next", "missed pieces show");
+});
+
+test("a failure is told with what was said last, once", () => {
+  assert.equal(failure("exit status 2", "building\nmain.go:12:5: undefined\n"), "exit status 2 · main.go:12:5: undefined");
+  assert.equal(failure('it begins with "I cannot."', "I cannot."), 'it begins with "I cannot."');
+  assert.equal(failure("timed out", ""), "timed out");
+  assert.equal(failure("exit status 1", "\n  only this  \n\n"), "exit status 1 · only this  ".trimEnd());
+});
+
+test("how long ago something was is a phrase of its own", () => {
+  assert.deepEqual([-5, 1, 59, 61, 7200, 172_800].map((s) => ago(1000 * s)), ["now", "now", "59s ago", "1m ago", "2h ago", "2d ago"]);
 });
