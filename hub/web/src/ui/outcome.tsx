@@ -1,7 +1,7 @@
 // What a person asks first of a run: what came of it, what it does now, and what it was given.
 
 import type {ComponentChildren} from "preact";
-import {fanOf, itemsOf} from "../model/fans.ts";
+import {fanOf, fansOf, itemsOf} from "../model/fans.ts";
 import {took, type Step} from "../model/fold.ts";
 import {day, headline, plain, span} from "../model/text.ts";
 import type {Run} from "../state/run.ts";
@@ -73,7 +73,8 @@ function Came({run, choose}: {run: Run; choose: (step: string) => void}): Compon
 function Bad({run, choose}: {run: Run; choose: (step: string) => void}) {
   const head = run.head;
   const bad = [...head.steps.values()].filter((s) => ["failed", "nonzero", "interrupted", "parked"].includes(run.statusOf(s)));
-  const fans = [...run.fans.values()].filter((f) => f.partial || bad.some((s) => fanOf(s) === f.id));
+  const all = run.cursor.value === null ? run.fans : fansOf(head.steps.values(), (s) => run.statusOf(s), head.earlier > 0); // what came of it, wherever one looks
+  const fans = [...all.values()].filter((f) => f.partial || bad.some((s) => fanOf(s) === f.id));
   const shown = bad.slice(0, bad.length > most + 2 ? most : most + 2);
   return (
     <>

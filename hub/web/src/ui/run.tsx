@@ -149,7 +149,7 @@ function Head({run, title, act}: {run: Run; title: string; act: (d: Deed) => voi
           {view?.forks?.length ? <Forks of={view.forks.map((f) => f.run)} /> : null}
           {view?.info.parent ? <a href={hrefOf("run", view.info.parent.run, {step: view.info.parent.step})}>part of {view.info.parent.run}</a> : null}
         </div>
-        <h1>{title} <Status of={status} /></h1>
+        <h1><span title={title}>{title}</span> <Status of={status} /></h1>
         <p class="sr" role="status">{`the run is ${statusWord(status)}`}</p>
         <div class="figures">
           <span>started <Ago at={started} /></span>

@@ -223,6 +223,10 @@ describe("situations", () => {
     assert.deepEqual(await page.locator('[data-fan="check#1"] .chip').allInnerTexts(), ["6 failed", "994 ok"]);
     assert.match(await page.locator('[data-role="check"]').getAttribute("aria-label"), /, failed,/, "as its items, not as the last of them");
     await page.getByRole("heading", {name: "check#1[988]"}).waitFor(); // of the items one that failed is shown at first
+    await page.keyboard.press("ArrowLeft");
+    await page.getByRole("button", {name: "Back to the end"}).waitFor();
+    await page.locator(".folded").getByText("1000 items: 6 failed, 994 ok").waitFor(); // what came of it, wherever one looks
+    await page.getByRole("button", {name: "Back to the end"}).click();
     await look(page, "items-failed", [...run, '.outcome [data-named="check#1[988]"]']);
 
     await click(page.locator('[data-named="check#1[3]"]'));
@@ -255,6 +259,9 @@ describe("situations", () => {
     assert.ok(clicks < 10, `${clicks} clicks`);
     t.diagnostic(`${clicks} clicks`);
     await look(page, "compare", [`.beside a[href="#/run/${id}"]`]);
+    await page.setViewportSize(phone);
+    assert.deepEqual(await page.locator(".beside th, .beside td").evaluateAll((cells) => cells.filter((c) => c.scrollWidth > c.clientWidth + 1).map((c) => c.textContent)), [], "both runs are on a phone");
+    await page.setViewportSize(wide);
     await open(page, `#/run/${id}`);
     await page.getByText("its fork").waitFor();
     check();
@@ -266,6 +273,16 @@ describe("situations", () => {
     const row = page.locator('[data-workflow="catalogue"]');
     await row.getByText(/went well/).waitFor();
     await look(page, "workflows");
+    await page.setViewportSize(phone);
+    assert.deepEqual(await page.locator(".flows tr").evaluateAll((rows) => rows.filter((r) => {
+      const button = r.querySelector(".act .btn")?.getBoundingClientRect();
+      const range = document.createRange();
+      return button && [...r.querySelectorAll(".name a, .sub span")].some((e) => {
+        range.selectNodeContents(e);
+        return [...range.getClientRects()].some((b) => b.right > button.left && b.bottom > button.top && b.top < button.bottom);
+      });
+    }).map((r) => r.dataset.workflow)), [], "no button lies on words");
+    await page.setViewportSize(wide);
     await row.getByRole("button", {name: "Start…"}).click();
     assert.equal(await page.getByLabel("Workflow").inputValue(), "catalogue");
     await page.keyboard.press("Escape");
