@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -20,7 +21,9 @@ import (
 	"wf/engine/lang"
 	"wf/protocol"
 	"wf/roles"
+	"wf/service/compose"
 	"wf/service/words"
+	"wf/store"
 )
 
 // talker is a command that says a part of the manual, and a number.
@@ -43,6 +46,53 @@ func (c *talker) Perform(context.Context, protocol.Turn, roles.Emit) (protocol.C
 // BenchmarkFinding lists 10,000 runs in all the ways in which a person looks for one: in process, over HTTP, and by a process that has just
 // begun. A list must take 100 ms in process, and 150 ms over HTTP; the index at most 0.7 of what is said.
 func BenchmarkFinding(b *testing.B) {
+	dir := b.TempDir()
+	u, s := opened(b, dir)
+	finding(b, u, s, dir, func() (size int64) {
+		names, err := os.ReadDir(filepath.Join(s.Beside(), words.Dir))
+		if err != nil {
+			b.Fatal(err)
+		}
+		for _, x := range names {
+			info, err := x.Info()
+			if err != nil {
+				b.Fatal(err)
+			}
+			size += info.Size()
+		}
+		return size
+	})
+}
+
+// BenchmarkFindingInADatabase does the same in a database, whose server is on this machine.
+func BenchmarkFindingInADatabase(b *testing.B) {
+	srv, dsn := postgres(b)
+	b.Setenv("XDG_STATE_HOME", filepath.Join(b.TempDir(), "state"))
+	s, err := store.Open(b.Context(), dsn, store.Options{State: b.TempDir()})
+	if err != nil {
+		b.Fatal(err)
+	}
+	u := &compose.Setup{}
+	b.Cleanup(func() {
+		u.Close()
+		if err := s.Close(); err != nil {
+			b.Error(err)
+		}
+	})
+	finding(b, u, s, b.TempDir(), func() (size int64) {
+		got, err := srv.Ask(b.Context(), dsn, "select sum(length(body)) from wf.notes where name like 'search.db%'")
+		if err == nil {
+			size, err = strconv.ParseInt(got[0], 10, 64)
+		}
+		if err != nil {
+			b.Fatal(err)
+		}
+		return size
+	})
+}
+
+// finding lists the runs of a store; size is what its index takes.
+func finding(b *testing.B, u *compose.Setup, s store.Store, dir string, size func() int64) {
 	const runs = 10_000
 	var manual strings.Builder
 	for _, pattern := range []string{"../docs/*.md", "../engine/*.go", "../agentkit/*/*.go"} {
@@ -76,8 +126,6 @@ edges:
 	if p == nil {
 		b.Fatal(diags)
 	}
-	dir := b.TempDir()
-	u, s := opened(b, dir)
 	e := u.Engine(s, nil)
 	e.Performers[protocol.ActRun] = talk
 	began := time.Now()
@@ -107,19 +155,7 @@ edges:
 	if err := d.Service.IndexAll(b.Context(), nil); err != nil {
 		b.Fatal(err)
 	}
-	size, count := int64(0), 0
-	names, err := os.ReadDir(filepath.Join(s.Beside(), words.Dir))
-	if err != nil {
-		b.Fatal(err)
-	}
-	for _, x := range names {
-		info, err := x.Info()
-		if err != nil {
-			b.Fatal(err)
-		}
-		size, count = size+info.Size(), count+1
-	}
-	b.Logf("indexed %d MB of answers in %v: %d files, %.2f of them", talk.said.Load()>>20, time.Since(began), count, float64(size)/float64(talk.said.Load()))
+	b.Logf("indexed %d MB of answers in %v, in %.2f of them", talk.said.Load()>>20, time.Since(began), float64(size())/float64(talk.said.Load()))
 	d.Start()
 	b.Cleanup(func() { d.Close() })
 	there := behind(b, answering(b, d.Handler()))
