@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -203,6 +204,54 @@ func TestErrorsOfTheMachineAreNoDamage(t *testing.T) {
 	}
 	if errs := []error{syscall.EMFILE, syscall.ENFILE, syscall.EACCES, syscall.ENOMEM, syscall.EIO, syscall.ENOSPC}; slices.ContainsFunc(errs, damage) {
 		t.Error("an error of the machine counts as damage")
+	}
+}
+
+// away is a shelf that cannot be reached while there is an error.
+type away struct {
+	shelf
+	err *error
+}
+
+func (a away) stamp(ctx context.Context) (string, error) {
+	if *a.err != nil {
+		return "", *a.err
+	}
+	return a.shelf.stamp(ctx)
+}
+
+func (a away) read(ctx context.Context, names []string, wanted func(int) []part, f func(int, io.ReaderAt) error) error {
+	if *a.err != nil {
+		return *a.err
+	}
+	return a.shelf.read(ctx, names, wanted, f)
+}
+
+// A database that starts again has no socket, or ends a connection: its index stays, here and there.
+func TestAShelfThatIsAwayIsNoDamage(t *testing.T) {
+	p := newPlace(t, t.TempDir())
+	run := p.begin(talk, "rails")
+	p.catchUp()
+	there := p.segments()
+	for _, cause := range []error{syscall.ENOENT, syscall.ECONNREFUSED, io.EOF, io.ErrUnexpectedEOF} {
+		var err error
+		p.again()
+		p.x.shelf = away{p.x.shelf, &err}
+		p.want("rails", run)
+		err = fmt.Errorf("%w: %w", protocol.ErrUnreachable, cause)
+		if _, got := p.x.Find(t.Context(), nil, "anna"); !errors.Is(got, cause) {
+			t.Errorf("%v: a search says %v", cause, got)
+		}
+		if got := p.x.CatchUp(t.Context(), nil, CatchUpOptions{}); !errors.Is(got, cause) {
+			t.Errorf("%v: a look at what is behind says %v", cause, got)
+		}
+		if p.x.at.runs != 1 || p.x.ignore {
+			t.Errorf("%v: what was known is forgotten", cause)
+		}
+		err = nil
+		if p.want("rails", run); !slices.Equal(there, p.segments()) {
+			t.Errorf("%v: the index was made anew", cause)
+		}
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"wf/files"
+	"wf/protocol"
 	"wf/store"
 )
 
@@ -49,9 +50,12 @@ var (
 )
 
 // damage reports whether an error is of an index that is made anew: it is not as this wf wrote it, or a part of it is gone. Any other is of the machine, as
-// that too many files are open, and says nothing about the index.
+// that too many files are open, or of a database, whose socket may be gone while it starts again: it says nothing about the index.
 func damage(err error) bool {
-	for _, of := range []error{errDamaged, files.ErrOdd, io.EOF, fs.ErrNotExist} {
+	if protocol.CodeOf(err) != "" {
+		return false
+	}
+	for _, of := range []error{errDamaged, files.ErrOdd, fs.ErrNotExist} {
 		if errors.Is(err, of) {
 			return true
 		}
