@@ -32,6 +32,7 @@ type Workflow struct {
 type Query struct {
 	Status   protocol.RunStatus
 	Workflow string
+	Type     string // of runs: protocol.ChatType for chats
 	Tag      string
 	Text     string // stands in the id, workflow, title, description or a tag; any case
 	Limit    int    // at most; 1…MaxLimit

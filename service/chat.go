@@ -8,7 +8,6 @@ import (
 	"wf/engine/rules"
 	"wf/protocol"
 	"wf/service/compose"
-	"wf/service/query"
 )
 
 // ChatType is the type of the runs that are chats.
@@ -89,19 +88,24 @@ func (l *Local) forget(ctx context.Context, scope string, run protocol.RunID) er
 
 // NewestChat is the chat that moved last and has not ended, or the run to which that went back or forth; "" for none.
 func (l *Local) NewestChat(ctx context.Context) (protocol.RunID, error) {
-	heads, err := query.Newest(ctx, l.Store)
-	if err != nil {
-		return "", err
-	}
-	for _, h := range heads {
-		run := protocol.RunOf(h.Name)
-		st, err := l.Engine.State(ctx, run)
+	for q := (api.Query{Type: ChatType, Limit: 10}); ; {
+		p, err := l.List(ctx, q)
 		if err != nil {
 			return "", err
 		}
-		if st.Info.Type == ChatType && !st.Status().Final() {
-			return l.whereTo(ctx, run, st.Info.Workspace, "")
+		for _, r := range p.Items {
+			if r.Status.Final() {
+				continue
+			}
+			st, err := l.Engine.State(ctx, r.ID)
+			if err != nil {
+				return "", err
+			}
+			return l.whereTo(ctx, r.ID, st.Info.Workspace, "")
 		}
+		if p.Next == nil {
+			return "", nil
+		}
+		q.Before = *p.Next
 	}
-	return "", nil
 }

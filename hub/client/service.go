@@ -125,7 +125,7 @@ func listing(q api.Query) url.Values {
 		}
 		return strconv.FormatInt(*n, 10)
 	}
-	return given("status", string(q.Status), "workflow", q.Workflow, "tag", q.Tag, "q", q.Text, "before", q.Before, "limit", strconv.Itoa(q.Limit), "all", yes(q.All),
+	return given("status", string(q.Status), "workflow", q.Workflow, "type", q.Type, "tag", q.Tag, "q", q.Text, "before", q.Before, "limit", strconv.Itoa(q.Limit), "all", yes(q.All),
 		"search", q.Search, "since", moment(q.Since), "until", moment(q.Until), "cost_min", usd(q.CostMin), "cost_max", usd(q.CostMax),
 		"tokens_min", tokens(q.TokensMin), "tokens_max", tokens(q.TokensMax), "person", q.Person, "counts", yes(q.Counts))
 }

@@ -87,7 +87,7 @@ func (s *Server) workflows(c *call) (any, error) {
 var statuses = []protocol.RunStatus{protocol.Queued, protocol.Running, protocol.Waiting, protocol.Suspended, protocol.Done, protocol.Failed, protocol.Cancelled}
 
 // listed are the parameters of GET /v1/runs.
-const listed = "status workflow tag q limit before all search since until cost_min cost_max tokens_min tokens_max person counts"
+const listed = "status workflow type tag q limit before all search since until cost_min cost_max tokens_min tokens_max person counts"
 
 // ParseQuery reads what GET /v1/runs is asked for; an error wraps protocol.ErrBadRequest. more are
 // parameters that the caller knows besides.
@@ -96,7 +96,7 @@ func ParseQuery(r *http.Request, more ...string) (api.Query, error) {
 	if err != nil {
 		return api.Query{}, err
 	}
-	q := api.Query{Status: protocol.RunStatus(p.text("status")), Workflow: p.text("workflow"), Tag: p.text("tag"), Text: p.text("q"),
+	q := api.Query{Status: protocol.RunStatus(p.text("status")), Workflow: p.text("workflow"), Type: p.text("type"), Tag: p.text("tag"), Text: p.text("q"),
 		Before: p.text("before")}
 	if q.Status != "" && !slices.Contains(statuses, q.Status) {
 		return q, reply.Badf("status=%q: want one of %v", q.Status, statuses)

@@ -262,8 +262,8 @@ func TestRequestsReachTheBackendAndNothingElseDoes(t *testing.T) {
 		want                       string // asked, or the code of the error
 	}{
 		{"workflows", "GET", "/v1/workflows", "", 200, "workflows"},
-		{"runs", "GET", "/v1/runs?status=waiting&workflow=w&tag=t&q=x&limit=3&before=R&all=true", "", 200, "runs {Status:waiting Workflow:w Tag:t Text:x Limit:3 Before:R All:true" + noFilters},
-		{"runs by default", "GET", "/v1/runs", "", 200, "runs {Status: Workflow: Tag: Text: Limit:50 Before: All:false" + noFilters},
+		{"runs", "GET", "/v1/runs?status=waiting&workflow=w&tag=t&q=x&limit=3&before=R&all=true", "", 200, "runs {Status:waiting Workflow:w Type: Tag:t Text:x Limit:3 Before:R All:true" + noFilters},
+		{"runs by default", "GET", "/v1/runs", "", 200, "runs {Status: Workflow: Type: Tag: Text: Limit:50 Before: All:false" + noFilters},
 		{"an unknown parameter", "GET", "/v1/runs?stauts=done", "", 400, "bad_request"},
 		{"a parameter twice", "GET", "/v1/runs?q=a&q=b", "", 400, "bad_request"},
 		{"an unknown status", "GET", "/v1/runs?status=dead", "", 400, "bad_request"},

@@ -15,6 +15,7 @@ import (
 type Facts struct {
 	Status      protocol.RunStatus
 	Workflow    string
+	Type        string
 	Title       string
 	Description string // "" for one over 1 KiB, which lies in a block
 	RequestID   string
@@ -35,7 +36,7 @@ type Known interface {
 
 // FactsOf are the facts of a state.
 func FactsOf(st *rules.State) *Facts {
-	f := &Facts{Status: st.Status(), Workflow: st.Program().Workflow.Name, Title: st.Info.Title, Description: st.Info.Description.S, RequestID: st.Info.RequestID,
+	f := &Facts{Status: st.Status(), Workflow: st.Program().Workflow.Name, Type: st.Info.Type, Title: st.Info.Title, Description: st.Info.Description.S, RequestID: st.Info.RequestID,
 		Tags: st.Info.Tags, Calls: st.Totals.Calls, Tokens: st.Totals.Input + st.Totals.Output, Models: st.Totals.Models}
 	if p := st.Info.Parent; p != nil {
 		f.Parent = p.Run
@@ -49,6 +50,7 @@ func (f *Facts) fit(e *engine.Engine, q *api.Query, run protocol.RunID) bool {
 	case !q.All && f.Parent != "",
 		q.Tag != "" && !slices.Contains(f.Tags, q.Tag),
 		q.Workflow != "" && f.Workflow != q.Workflow,
+		q.Type != "" && f.Type != q.Type,
 		q.TokensMin != nil && f.Tokens < *q.TokensMin, q.TokensMax != nil && f.Tokens > *q.TokensMax,
 		!f.holds(q, run):
 		return false

@@ -1,6 +1,7 @@
 package servicetest
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
@@ -76,10 +77,22 @@ func searches(t *testing.T, suite Suite) {
 		"cost":       {api.Query{CostMax: new(0.5)}, 2},
 		"much cost":  {api.Query{CostMin: new(0.5)}, 0},
 		"nobody":     {api.Query{Person: "a person that is not there"}, 0},
+		"chats":      {api.Query{Type: protocol.ChatType}, 0},
 	} {
 		if got := found(c.q); len(got) != c.want {
 			t.Errorf("%s: %d runs, want %d", name, len(got), c.want)
 		}
+	}
+	talk, _, err := s.Start(t.Context(), api.Start{Workflow: "gate", Type: protocol.ChatType, Inputs: map[string]json.RawMessage{"topic": json.RawMessage(`"talk"`)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	park(t, s, talk)
+	if got := found(api.Query{Type: protocol.ChatType}); !slices.Equal(got, []protocol.RunID{talk}) {
+		t.Errorf("%v are chats, want %v", got, talk)
+	}
+	if got := found(api.Query{Type: protocol.ChatType, Search: "rails"}); len(got) != 0 {
+		t.Errorf("%v are chats in which of rails was spoken", got)
 	}
 	if got := found(api.Query{Person: strings.ToUpper(answeredBy(t, s, rails))}); !slices.Contains(got, rails) {
 		t.Errorf("%v were answered in by a person that answered in %s", got, rails)

@@ -61,7 +61,7 @@ type block struct {
 }
 
 const (
-	segMagic  = "wf words 2\n"
+	segMagic  = "wf words 3\n"
 	segBlock  = 16 << 10 // a block ends behind so many bytes
 	segMost   = 64 << 20 // bytes of a file that is read
 	sealSize  = sha256.Size

@@ -43,7 +43,7 @@ func (u *unit) append(b []byte) []byte {
 	b = appendString(b, u.base)
 	b = appendStrings(b, u.defs)
 	f := &u.facts
-	for _, s := range []string{string(f.Status), f.Workflow, f.Title, f.Description, f.RequestID, string(f.Parent)} {
+	for _, s := range []string{string(f.Status), f.Workflow, f.Type, f.Title, f.Description, f.RequestID, string(f.Parent)} {
 		b = appendString(b, s)
 	}
 	b = appendStrings(b, f.Tags)
@@ -66,7 +66,7 @@ func (c *cursor) unit() (u unit) {
 	u.head, u.base, u.defs = c.string(), c.string(), c.strings()
 	f := &u.facts
 	f.Status = protocol.RunStatus(c.string())
-	f.Workflow, f.Title, f.Description, f.RequestID, f.Parent = c.string(), c.string(), c.string(), c.string(), protocol.RunID(c.string())
+	f.Workflow, f.Type, f.Title, f.Description, f.RequestID, f.Parent = c.string(), c.string(), c.string(), c.string(), c.string(), protocol.RunID(c.string())
 	f.Tags = c.strings()
 	f.Calls, f.Tokens = int(c.uint()), int64(c.uint())
 	for n := c.count(); n > 0 && !c.bad; n-- {

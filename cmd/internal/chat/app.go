@@ -72,7 +72,7 @@ func (a *App) Init() tea.Cmd { return open(a.ctx, a.session, a.epoch) }
 // Update takes what came in.
 func (a *App) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	cmd := a.update(msg)
-	return a, tea.Batch(cmd, a.approve(), a.mention(), a.spin.next(a.running()))
+	return a, tea.Batch(cmd, a.approve(), a.mention(), a.seek(), a.spin.next(a.running()))
 }
 
 // running reports whether the run goes on by itself.
@@ -96,6 +96,8 @@ func (a *App) update(msg tea.Msg) tea.Cmd {
 		a.gotPaths(m)
 	case gotSpent:
 		return a.gotSpent(m)
+	case gotRows:
+		m.take()
 	case gotTasks:
 		a.gotTasks(m)
 	case ended:

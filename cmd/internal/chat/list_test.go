@@ -3,8 +3,11 @@ package chat_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"wf/api"
 	"wf/cmd/internal/chat"
@@ -136,10 +139,28 @@ type shop struct {
 	rows []api.Row
 	runs map[protocol.RunID]*api.Run
 	said map[protocol.RunID]string
+
+	behind int // runs that are not searched yet
 }
 
-func (d *shop) List(context.Context, api.Query) (*api.Page, error) {
-	return &api.Page{Items: d.rows, Unread: []*protocol.Error{protocol.ErrCorrupt}}, nil
+func (d *shop) List(_ context.Context, q api.Query) (*api.Page, error) {
+	p := &api.Page{Unread: []*protocol.Error{protocol.ErrCorrupt}}
+	if q.Search != "" {
+		p.Searched = &api.Searched{Behind: d.behind}
+	}
+	at := slices.IndexFunc(d.rows, func(r api.Row) bool { return string(r.ID) == q.Before })
+	for _, r := range d.rows[at+1:] {
+		v := d.runs[r.ID]
+		switch {
+		case q.Type != "" && v != nil && v.Info.Type != q.Type, !strings.Contains(string(r.ID)+r.Title, q.Text), !strings.Contains(d.said[r.ID], q.Search):
+		case len(p.Items) == q.Limit:
+			p.Next = new(string(p.Items[q.Limit-1].ID))
+			return p, nil
+		default:
+			p.Items = append(p.Items, r)
+		}
+	}
+	return p, nil
 }
 
 func (d *shop) Run(_ context.Context, run protocol.RunID, _ api.Window) (*api.Run, error) {
@@ -206,7 +227,7 @@ func TestTheChatsAreListedAndGoneTo(t *testing.T) {
 	}
 	want := []chat.Row{{Value: "RUN", Text: "   ?     $0.12  first words · waiting · RUN", Current: true},
 		{Value: "OLD", Text: "   ?  unpriced  fork: talk: older words · interrupted · OLD"}, {Value: "FREE", Text: "   ?         –  free words · waiting · FREE"}}
-	if len(out.List.Rows) != len(want) || out.List.Title != "Chats, and 1 run that cannot be read (wf ls names them)" {
+	if len(out.List.Rows) != len(want) || out.List.Title != "Chats, 1 run cannot be read (wf ls names them)" {
 		t.Fatalf("%q: %+v", out.List.Title, out.List.Rows)
 	}
 	for i := range want {
@@ -222,6 +243,128 @@ func TestTheChatsAreListedAndGoneTo(t *testing.T) {
 	}
 	if _, err := do("FREE"); !errors.Is(err, protocol.ErrForeign) || s.Info().Run != "OLD" {
 		t.Errorf("%v, now in %s", err, s.Info().Run)
+	}
+}
+
+// All chats of a store are read, in parts, and found by what was said in them.
+func TestChatsAreReadInParts(t *testing.T) {
+	for _, chats := range []int{1, 49, 50, 51, 100, 101} {
+		d := &shop{runs: map[protocol.RunID]*api.Run{}, said: map[protocol.RunID]string{}}
+		for i := range chats + 300 {
+			r := api.Row{ID: protocol.RunID(fmt.Sprintf("RUN%03d", i)), Title: "chat", Seq: 90, Updated: fmt.Sprint(1000 - i)}
+			d.rows, d.runs[r.ID], d.said[r.ID] = append(d.rows, r), &api.Run{ID: r.ID}, fmt.Sprintf("words%03d", i)
+			if i >= 300 {
+				d.runs[r.ID].Info.Type = protocol.ChatType
+			}
+		}
+		s, err := chat.Open(t.Context(), chat.Place{Service: d, Follower: d, Me: "ada"}, "RUN007")
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := s.Command(t.Context(), chat.Command{Action: chat.Sessions})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := out.List
+		if r := l.Rows[0]; r.Value != "RUN007" || !r.Current {
+			t.Errorf("the first row is %+v, and not the run on the screen", r)
+		}
+		rows, parts := l.Rows[1:], 1
+		for next := l.Next; next != ""; parts++ {
+			more, err := l.Find(t.Context(), "", next)
+			if err != nil {
+				t.Fatal(err)
+			}
+			rows, next = append(rows, more.Rows...), more.Next
+		}
+		if len(rows) != chats || parts != (chats+49)/50 {
+			t.Errorf("%d of %d chats are in %d parts", len(rows), chats, parts)
+		}
+		for i, r := range rows {
+			if want := fmt.Sprintf("RUN%03d", 300+i); r.Value != want || r.Current {
+				t.Errorf("row %d is %+v, want %s", i, r, want)
+			}
+		}
+		last := fmt.Sprintf("%03d", 299+chats)
+		for filter, want := range map[string]string{"words" + last: "RUN" + last, "RUN" + last: "RUN" + last, "words299": "", "?!": ""} {
+			if found, err := l.Find(t.Context(), filter, ""); err != nil || found.Note != "" || len(found.Rows) > 1 || (want == "") != (len(found.Rows) == 0) || want != "" && found.Rows[0].Value != want {
+				t.Errorf("%q: %+v, %v", filter, found, err)
+			}
+		}
+		d.behind = 3
+		if found, err := l.Find(t.Context(), "words", ""); err != nil || !strings.Contains(found.Note, "3 runs") || len(found.Rows) != min(chats, 50) || found.Rows[0].Value != "RUN300" {
+			t.Errorf("%+v, %v", found, err)
+		}
+		d.behind = 0
+		if found, err := l.Find(t.Context(), "words", ""); err != nil || (found.Note != "") != (chats > 50) {
+			t.Errorf("of %d chats: %q, %v", chats, found.Note, err)
+		}
+	}
+}
+
+// A list of which a part was read goes on as the cursor comes near its end, and a filter finds rows that were not read.
+func TestALongListIsReadAndSearchedWhereItIs(t *testing.T) {
+	r := newRoom()
+	talk(r)
+	rows := func(from, to int) (out []chat.Row) {
+		for i := from; i < to; i++ {
+			out = append(out, chat.Row{Value: fmt.Sprintf("R%d", i), Text: fmt.Sprintf("row %d", i)})
+		}
+		return out
+	}
+	asked, answer := make(chan string), make(chan chat.Found)
+	r.command = func(c chat.Command) (chat.Outcome, error) {
+		if c.Arg != "" {
+			r.said <- c.Arg
+			return chat.Outcome{Text: "taken"}, nil
+		}
+		return chat.Outcome{List: &chat.List{Title: "Chats", Hint: "choose", Do: chat.Sessions, Rows: rows(0, 50), Next: "50", Find: func(_ context.Context, filter, from string) (chat.Found, error) {
+			asked <- filter + "@" + from
+			if f := <-answer; f.Note != "fails" {
+				return f, nil
+			}
+			return chat.Found{}, errors.New("the line is down")
+		}}}, nil
+	}
+	s := show(t, r, 70, 14)
+	s.Shows("your turn")
+	s.Press("/sessions\r")
+	s.Shows("(50, and more below)")
+	next := func(want string, f chat.Found) {
+		t.Helper()
+		select {
+		case got := <-asked:
+			if got != want {
+				t.Fatalf("asked for %q, want %q", got, want)
+			}
+		case <-time.After(20 * time.Second):
+			t.Fatalf("%q was not asked for; the screen is\n%s", want, s)
+		}
+		answer <- f
+	}
+	s.Press(screentest.End)
+	next("@50", chat.Found{Note: "fails"})
+	s.Shows("the line is down")
+	s.Press("x")
+	next("x@", chat.Found{})
+	s.Shows("no row matches")
+	s.Press("\x7f" + screentest.End)
+	next("@50", chat.Found{Rows: rows(49, 60)})
+	s.Shows("Chats (60)")
+	s.Press("5")
+	s.Shows("/ 5 ")
+	s.Press("6") // while "5" is looked for
+	s.Shows("/ 56 ")
+	next("5@", chat.Found{Rows: rows(900, 901)})
+	next("56@", chat.Found{Rows: append(rows(3, 4), rows(700, 702)...), Note: "one run is not searched"})
+	now := s.Shows("/ 56 (4) · one run is not searched")
+	if !strings.Contains(now, "row 3 ") || !strings.Contains(now, "row 701") || strings.Contains(now, "900") {
+		t.Errorf("the screen is\n%s", now)
+	}
+	s.Press(screentest.End + "\r")
+	s.Shows("taken")
+	if got := r.heard(t); got != "R701" {
+		t.Errorf("chose %s", got)
 	}
 }
 

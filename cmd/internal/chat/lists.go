@@ -5,6 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
+	"sync"
 
 	"wf/api"
 	"wf/cmd/internal/plain"
@@ -12,58 +15,113 @@ import (
 	"wf/protocol"
 )
 
-// How many chats are listed, of how many runs at most, and in how many events of a chat its first message is
-// looked for.
+// How many chats are read at a time, how many of these at once, and in how many events of a chat its first message is looked for.
 const (
-	chatsMax    = 100
-	runsMax     = 200
+	chatsPage   = 50
+	chatsAtOnce = 8
 	titleEvents = 20
 )
 
 // sessions lists the chats of the store, the one that moved last first.
 func (s *session) sessions(ctx context.Context) (Outcome, error) {
-	p, err := s.at.Service.List(ctx, api.Query{Limit: runsMax})
+	first, err := s.chats(ctx, "", "")
 	if err != nil {
 		return Outcome{}, err
 	}
-	l := &List{Title: "Chats", Hint: "choose · Enter goes there", Do: Sessions}
-	for _, r := range p.Items {
-		if len(l.Rows) == chatsMax {
-			break
-		}
-		row, ok, err := s.chat(ctx, r)
-		switch {
-		case errors.Is(err, protocol.ErrUnknownRun), errors.Is(err, protocol.ErrRunDeleted): // meanwhile
-		case err != nil:
-			return Outcome{}, err
-		case ok:
-			l.Rows = append(l.Rows, row)
-		}
-	}
-	if n := len(p.Unread); n > 0 {
-		l.Title += fmt.Sprintf(", and %s that cannot be read (wf ls names them)", protocol.Plural(n, "run"))
+	l := &List{Title: "Chats", Hint: "choose · Enter goes there", Do: Sessions, Rows: first.Rows, Next: first.Next, Find: s.chats}
+	if first.Note != "" {
+		l.Title += ", " + first.Note
 	}
 	return Outcome{List: l}, nil
 }
 
-// chat is a run in the list of chats: its age, what it cost, what was said first, its state and id. ok is false where it
-// is none.
-func (s *session) chat(ctx context.Context, r api.Row) (row Row, ok bool, err error) {
-	v, err := s.at.Service.Run(ctx, r.ID, api.Window{Limit: 1})
-	if err != nil || v.Info.Type != protocol.ChatType && r.ID != s.run() {
-		return row, false, err
+// chats reads the chats behind a place of the list, or the newest ones that a filter finds: by the words that were said in them, or by
+// what a list is searched for otherwise.
+func (s *session) chats(ctx context.Context, filter, from string) (Found, error) {
+	p, err := s.at.Service.List(ctx, api.Query{Type: protocol.ChatType, Text: filter, Limit: chatsPage, Before: from})
+	if err != nil {
+		return Found{}, err
 	}
-	title, err := s.title(ctx, r)
-	if v.Info.ForkedFrom != nil {
-		title = "fork: " + title
+	var out Found
+	items := p.Items
+	if _, err := api.ReadSearch(filter); filter != "" && err == nil {
+		said, err := s.at.Service.List(ctx, api.Query{Type: protocol.ChatType, Search: filter, Limit: chatsPage})
+		if err != nil {
+			return Found{}, err
+		}
+		for _, r := range said.Items {
+			if !slices.ContainsFunc(items, func(x api.Row) bool { return x.ID == r.ID }) {
+				items = append(items, r)
+			}
+		}
+		slices.SortStableFunc(items, func(a, b api.Row) int { return strings.Compare(b.Updated, a.Updated) })
+		if x := said.Searched; x != nil && x.Behind > 0 {
+			out.Note = fmt.Sprintf("what was said in %s is not searched yet", protocol.Plural(x.Behind, "run"))
+		}
+		if p.Next == nil {
+			p.Next = said.Next
+		}
 	}
-	text := fmt.Sprintf("%4s  %8s  %s · %s · %s", render.Age(string(r.Updated)), cmp.Or(spent(r.Usage.Input+r.Usage.Output > 0, r.CostUSD), "–"), title,
-		render.State{Status: r.Status, Idle: r.Idle, Closing: r.Closing}.Word(), r.ID)
-	return Row{Value: string(r.ID), Text: text, Current: r.ID == s.run()}, true, err
+	if filter == "" && from == "" && !slices.ContainsFunc(items, s.isHere) { // the run on the screen may be no chat
+		here, err := s.at.Service.List(ctx, api.Query{Text: string(s.run()), Limit: 1, All: true})
+		if err != nil {
+			return Found{}, err
+		}
+		if len(here.Items) == 1 && s.isHere(here.Items[0]) {
+			items = append(here.Items, items...)
+		}
+	}
+	switch {
+	case filter == "" && p.Next != nil:
+		out.Next = *p.Next
+	case p.Next != nil:
+		out.Note = cmp.Or(out.Note, "the newest: write more to find others")
+	}
+	switch {
+	case len(p.Missing) > 0:
+		out.Note = protocol.Plural(len(p.Missing), "worker") + " did not answer"
+	case len(p.Unread) > 0 && filter == "":
+		out.Note = protocol.Plural(len(p.Unread), "run") + " cannot be read (wf ls names them)"
+	}
+	out.Rows, err = s.rows(ctx, items)
+	return out, err
 }
 
-// title is what was said first in a chat, behind the name of its workflow where that is another one than that of wf.
-func (s *session) title(ctx context.Context, r api.Row) (title string, err error) {
+func (s *session) isHere(r api.Row) bool { return r.ID == s.run() }
+
+// rows are runs in the list of chats.
+func (s *session) rows(ctx context.Context, items []api.Row) (out []Row, err error) {
+	rows, errs := make([]Row, len(items)), make([]error, len(items))
+	room := make(chan struct{}, chatsAtOnce)
+	var all sync.WaitGroup
+	for i := range items {
+		room <- struct{}{}
+		all.Go(func() {
+			defer func() { <-room }()
+			rows[i], errs[i] = s.row(ctx, items[i])
+		})
+	}
+	all.Wait()
+	for i, err := range errs {
+		switch {
+		case errors.Is(err, protocol.ErrUnknownRun), errors.Is(err, protocol.ErrRunDeleted): // meanwhile
+		case err != nil:
+			return nil, err
+		default:
+			out = append(out, rows[i])
+		}
+	}
+	return out, nil
+}
+
+// row is a run in the list of chats: its age, what it cost, what was said first, behind the name of its workflow where that is another one
+// than that of wf, its state and id, and the workspace where that is another one.
+func (s *session) row(ctx context.Context, r api.Row) (Row, error) {
+	v, err := s.at.Service.Run(ctx, r.ID, api.Window{Limit: 1})
+	if err != nil {
+		return Row{}, err
+	}
+	title := ""
 	err = s.at.Follower.Follow(ctx, r.ID, api.Following{To: min(r.Seq, titleEvents)}, func(u api.Update) error {
 		switch d := u.Data.(type) {
 		case protocol.Answered:
@@ -73,10 +131,20 @@ func (s *session) title(ctx context.Context, r api.Row) (title string, err error
 		}
 		return nil
 	})
+	title = plain.Line(plain.Text(cmp.Or(title, "nothing was said yet")), 60)
 	if r.Title != protocol.ChatType {
-		title = r.Title + ": " + title
+		title = plain.Line(plain.Text(r.Title), 40) + ": " + title
 	}
-	return plain.Line(plain.Text(cmp.Or(title, "nothing was said yet")), 60), err
+	if v.Info.ForkedFrom != nil {
+		title = "fork: " + title
+	}
+	text := fmt.Sprintf("%4s  %8s  %s · %s · %s", render.Age(r.Updated), cmp.Or(spent(r.Usage.Input+r.Usage.Output > 0, r.CostUSD), "–"), title,
+		render.State{Status: r.Status, Idle: r.Idle, Closing: r.Closing}.Word(), r.ID)
+	here := s.Info()
+	if v.Info.Workspace != here.Dir {
+		text += " · in " + plain.Line(plain.Text(v.Info.Workspace), 100)
+	}
+	return Row{Value: string(r.ID), Text: text, Current: r.ID == here.Run}, err
 }
 
 // spent is a cost in dollars; "" where no call has told what it used.
