@@ -84,7 +84,7 @@ func (a *app) chatHere(d *daemon.Daemon) chat.Place {
 	at.Near, at.Dump = d.Service, func(ctx context.Context, scope, path string) error {
 		return a.memoryDump(ctx, d.Service, scope, []string{path})
 	}
-	at.Files, at.Models = newChatFiles, a.chatModels
+	at.Files, at.Models, at.Drives = newChatFiles, a.chatModels, d.Supervisor.Drives
 	at.TakeUp = func(ctx context.Context, run protocol.RunID) (protocol.RunID, string, error) {
 		return a.takesUp(ctx, d, run, nil)
 	}

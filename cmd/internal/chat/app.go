@@ -171,7 +171,11 @@ func (a *App) updates(m updates) tea.Cmd {
 			if u.Entry.Type == protocol.EvWaiting || u.Entry.Type == protocol.EvAnswered {
 				a.pick = 0 // it was of another question
 			}
-			if a.left = false; !a.stays {
+			if a.left { // another process goes on
+				a.left = false
+				a.spin.from(0)
+			}
+			if !a.stays {
 				a.said = "" // what was said of a command is old news
 			}
 		case live:
@@ -184,6 +188,9 @@ func (a *App) updates(m updates) tea.Cmd {
 		case u.Away != "":
 			a.link = "not connected: " + u.Away
 		case u.Driven != nil:
+			if a.left && *u.Driven {
+				a.spin.from(0)
+			}
 			a.left = !*u.Driven
 		default: // connected again, or all was shown
 			a.link = ""

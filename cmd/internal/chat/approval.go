@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -54,12 +55,8 @@ func (a *App) approvalKey(name string) (tea.Cmd, bool) {
 		return nil, false
 	}
 	w, _ := a.waiting()
-	offered := false
-	for _, c := range w.Choices {
-		offered = offered || c.Value == value
-	}
 	switch {
-	case !offered:
+	case !w.offers(value):
 		a.said = "this call is allowed once or not at all: a part of it is hidden, or nothing confines it"
 		return nil, true
 	case value == protocol.Deny:
@@ -78,6 +75,11 @@ func (a *App) approvalKey(name string) (tea.Cmd, bool) {
 	}
 	a.approval.settled = false // one answer is enough
 	return a.choose(w, value, "", ""), true
+}
+
+// offers reports whether a choice is one of a question.
+func (w Waiting) offers(value string) bool {
+	return slices.ContainsFunc(w.Choices, func(c protocol.Choice) bool { return c.Value == value })
 }
 
 // denying reports whether the box holds a denial, with what the person wrote of the reason.
@@ -102,7 +104,10 @@ func (a *App) approvalLines(w Waiting, width int) []string {
 				key = k
 			}
 		}
-		out = append(out, a.choiceLine(i, key, c, width))
+		if c.Value == protocol.AllowRun { // other calls of the same tool are asked for all the same
+			c.Label = "Allow exactly this call, until the run ends"
+		}
+		out = append(out, a.choiceLine(i, key, c, width)...)
 	}
 	return out
 }

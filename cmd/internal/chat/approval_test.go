@@ -50,7 +50,7 @@ func TestAnEditIsAllowedByAKey(t *testing.T) {
 		asksForEdit(r, 3, true)
 		s := show(t, r, 80, 24)
 		now := s.Shows(aKey)
-		for _, line := range []string{"? wf#2 wants to call edit_file:\n", "  -**old** _line_\n", "  +line 002 of `it`\n", "  y  Allow once\n  a  Allow exactly this for the whole run\n  n  Deny\n"} {
+		for _, line := range []string{"? wf#2 wants to call edit_file:\n", "  -**old** _line_\n", "  +line 002 of `it`\n", "  y  Allow once\n  a  Allow exactly this call, until the run ends\n  n  Deny\n"} {
 			if !strings.Contains(now, line) {
 				t.Errorf("nothing of %q in\n%s", line, now)
 			}

@@ -96,7 +96,7 @@ var keys = [][2]string{
 	{"PageUp, PageDown", "scroll; Shift+Up and Shift+Down by lines"},
 	{"End", "follow again"},
 	{"Esc", "stop the agent; what you write then redirects it"},
-	{"y, a, n", "allow a tool call once, always exactly this, or deny it"},
+	{"y, a, n", "allow a tool call once, allow exactly this call until the run ends, or deny it"},
 	{"Ctrl+O", "show all of what is folded, or fold it"},
 	{"@", "names a file of the workspace; Tab completes it"},
 	{"Ctrl+C", "empty the line, stop the agent; twice leaves"},

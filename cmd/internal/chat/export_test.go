@@ -31,3 +31,6 @@ func (a *App) Lines() (out []string) {
 	}
 	return out
 }
+
+// Earlier takes an older page in.
+func (a *App) Earlier(page []api.Update) { a.earlier(earlier{epoch: a.epoch, events: page}) }

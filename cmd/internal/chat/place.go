@@ -26,6 +26,8 @@ type Place struct {
 	// TakeUp has another run driven, and says in which the conversation goes on, and what there is to say; nil where
 	// another process drives the runs.
 	TakeUp func(ctx context.Context, run protocol.RunID) (now protocol.RunID, word string, err error)
+	// Drives reports whether this process drives a run; nil where the Service reaches the one that does.
+	Drives func(protocol.RunID) bool
 	// Dump writes the memory of a scope to a file, which it makes where it is not there.
 	Dump func(ctx context.Context, scope, path string) error
 }
@@ -175,6 +177,8 @@ func (s *session) Answer(ctx context.Context, x api.Answer) error {
 	_, err := s.at.Service.Answer(ctx, s.run(), x)
 	return err
 }
+
+func (s *session) Stops() bool { return s.at.Drives == nil || s.at.Drives(s.run()) }
 
 // workspace is where the files of the run are; nil where they are elsewhere.
 func (s *session) workspace() Files {

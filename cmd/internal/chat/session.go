@@ -30,6 +30,8 @@ type Session interface {
 	Attached(ctx context.Context, line string, room int) (string, error)
 	// Spent is what the run cost so far: "" for nothing yet, and Unpriced where the price of a call is not known.
 	Spent(ctx context.Context) (string, error)
+	// Stops reports whether Interrupt reaches the process that drives the run. It takes no time.
+	Stops() bool
 	// Command carries out one of the actions below; what it returns is shown. Reset, Fork, Model, Sessions and the ways back may
 	// go over to another run: then Info and Follow are asked again. So it is with a *MovedError of any of these.
 	Command(ctx context.Context, c Command) (Outcome, error)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -25,7 +26,11 @@ func (s *session) Command(ctx context.Context, c Command) (Outcome, error) {
 	case Undo, Redo, Rewind:
 		return s.back(ctx, c)
 	case Interrupt:
-		return Outcome{Text: "interrupted; /resume goes on"}, service.Suspend(ctx, run)
+		err := service.Suspend(ctx, run)
+		if errors.Is(err, protocol.ErrRunLive) {
+			err = protocol.ErrRunLive.With("", "Esc stops the agent at the process that drives it: on its own screen, or at a wf serve by wf chat --hub (%v)", err)
+		}
+		return Outcome{Text: "interrupted; /resume goes on"}, err
 	case Resume:
 		r, err := resume(c.Arg)
 		if err != nil {

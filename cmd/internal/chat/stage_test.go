@@ -31,9 +31,11 @@ type room struct {
 	pages   int
 	tasks   []chat.TaskPage
 	deaf    error // of Say
-	spent   string
-	paths   func() ([]string, bool, error)
-	files   func(line string) (string, error)
+
+	elsewhere bool // another process drives the run
+	spent     string
+	paths     func() ([]string, bool, error)
+	files     func(line string) (string, error)
 }
 
 func newRoom() *room {
@@ -95,6 +97,12 @@ func (r *room) Attached(_ context.Context, line string, _ int) (string, error) {
 		return "", nil
 	}
 	return r.files(line)
+}
+
+func (r *room) Stops() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return !r.elsewhere
 }
 
 func (r *room) Say(_ context.Context, text string) error {

@@ -147,11 +147,17 @@ func (a *App) word(few bool) string {
 	case !a.scroll.follows():
 		return styleTool.Render(fmt.Sprintf("%s ↓ %d lines below (End)", a.t.Status, a.scroll.below(a.visible())))
 	case a.running():
+		if !a.session.Stops() {
+			return styleTool.Render(a.spin.String()) + styleDim.Render(" · in another process")
+		}
 		return styleTool.Render(a.spin.String()) + styleDim.Render(" · Esc stops")
 	}
 	if w, ok := a.waiting(); ok && w.Step != "" {
-		if w.Kind == protocol.WaitApproval {
+		switch {
+		case w.offers(protocol.AllowRun):
 			return styleWaits.Render("asks you: y, a or n")
+		case w.Kind == protocol.WaitApproval:
+			return styleWaits.Render("asks you: y or n")
 		}
 		return styleWaits.Render("your turn")
 	}

@@ -3,6 +3,7 @@ package chat
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -66,8 +67,23 @@ func (t *Transcript) Apply(u api.Update) {
 
 // Prepend takes an older page in, whose last event is the one before t.First.
 func (t *Transcript) Prepend(page []api.Update) {
-	if len(page) > 0 {
-		t.again(slices.Concat(page, t.events))
+	if len(page) == 0 {
+		return
+	}
+	open, calls := t.open, t.calls
+	t.again(slices.Concat(page, t.events))
+	for step, it := range open { // with what came live
+		if again := t.open[step]; again != nil {
+			t.Items[slices.Index(t.Items, again)] = it
+		} else {
+			t.add(it)
+		}
+		t.open[step] = it
+	}
+	for key, it := range t.calls {
+		if was := calls[key]; it.Open && was != nil {
+			it.Text = was.Text
+		}
 	}
 }
 
@@ -202,9 +218,13 @@ func (t *Transcript) happened(e *protocol.Entry, step string, d protocol.Data) {
 		t.add(&Item{Kind: You, Seq: e.Seq, Text: plain.Text(d.Text.S), Source: t.foreign(d.Source)})
 	case protocol.Approval:
 		t.decided(step + "\x00" + d.Call)
-		t.note(e, d.Decision == protocol.Deny, "%s: %s", d.Tool, d.Decision)
+		until := ""
+		if d.For == protocol.ForRun {
+			until = ", exactly this call, until the run ends"
+		}
+		t.note(e, d.Decision == protocol.Deny, "%s: %s%s", d.Tool, d.Decision, until)
 	case protocol.AttemptFailed:
-		t.closeReply(step)
+		t.cut(step)
 		t.note(e, true, "%s failed: %s", step, d.Error.Message)
 	case protocol.SuspendedBy:
 		t.stopped()
@@ -311,14 +331,23 @@ func (t *Transcript) closeReply(step string) {
 
 // stopped folds that what was under way is not any more: what comes later stands behind it.
 func (t *Transcript) stopped() {
-	for step := range t.open {
-		t.closeReply(step)
+	for _, step := range slices.Sorted(maps.Keys(t.open)) {
+		t.cut(step)
 	}
 	for _, it := range t.calls {
 		if it.Open && !it.Asked && it.Text == "" {
 			it.Text = "stopped; what it did by then is not known" // its result takes the place of this
 			it.changed()
 		}
+	}
+}
+
+// cut ends the reply of a step that was cut off. What came of it live is recorded nowhere.
+func (t *Transcript) cut(step string) {
+	it := t.open[step]
+	t.closeReply(step)
+	if it != nil && it.liveText.raw.Len() > 0 {
+		t.add(&Item{Kind: Note, Step: step, Text: plain.Text(step) + " was cut off here: its unfinished answer is not recorded, and the agent does not know it"})
 	}
 }
 

@@ -121,7 +121,7 @@ func (a *App) welcome(width int) []string {
 			out = append(out, plain.Cut("  "+styleDim.Render(plain.Pad(row[0], 7))+plain.Text(row[1]), width, "…"))
 		}
 	}
-	return append(out, "", plain.Cut("  "+styleDim.Render("Say what you want. /help lists commands and keys, $ shows what it costs."), width, "…"))
+	return append(append(out, ""), hang("  ", 2, "Say what you want. /help lists commands and keys, $ shows what it costs.", width, styleDim.Render)...)
 }
 
 // rule is the line above the box; it holds the task where there is no side bar.
@@ -163,19 +163,25 @@ func (a *App) choiceLines(width int) []string {
 	}
 	out = append(out, styleDim.Render(plain.Cut(how, width, "…")))
 	for i, c := range w.Choices {
-		out = append(out, a.choiceLine(i, fmt.Sprint(i+1), c, width))
+		out = append(out, a.choiceLine(i, fmt.Sprint(i+1), c, width)...)
 	}
 	return out
 }
 
-// choiceLine is a choice behind its number or key.
-func (a *App) choiceLine(i int, key string, c protocol.Choice, width int) string {
-	text := fmt.Sprintf("  %s  %s", key, plain.Line(plain.Text(c.Label), 200))
+// choiceLine is a choice behind its number or key, whole.
+func (a *App) choiceLine(i int, key string, c protocol.Choice, width int) []string {
+	mark, style := "  ", plainStyle
 	switch {
 	case a.pick == i+1:
-		text = styleChosen.Render(plain.Cut(">"+text[1:], width, "…"))
+		mark, style = "> ", styleChosen.Render
 	case c.Primary:
-		text = styleQuestion.Render(text)
+		style = styleQuestion.Render
 	}
-	return plain.Cut(text, width, "…")
+	head := mark + key + "  "
+	lines := plain.Wrap(plain.Line(plain.Text(c.Label), 200), max(1, width-len(head)))
+	for i := range lines {
+		lines[i] = style(plain.Cut(head+lines[i], width, "…"))
+		head = strings.Repeat(" ", len(head))
+	}
+	return lines
 }

@@ -1,0 +1,118 @@
+package chat_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"wf/api"
+	"wf/cmd/internal/chat"
+	"wf/protocol"
+)
+
+// what are the texts of the items of a transcript, as they are shown.
+func what(a *chat.App) string {
+	_ = a.Screen() // its size counts with the first frame
+	return ansi.Strip(strings.Join(a.Lines(), "\n"))
+}
+
+// What an agent had said when it was cut off is recorded nowhere: the screen says so, whatever ended it. What was recorded needs no word.
+func TestAnAnswerThatWasCutOffSaysSo(t *testing.T) {
+	failed := protocol.AttemptFailed{}
+	failed.Error.Message = "the line is down"
+	for name, ends := range map[string]api.Update{
+		"Esc":         event(3000, "", protocol.SuspendedBy{Reason: protocol.ByInterrupt}),
+		"kill":        event(3000, "", protocol.ResumedBy{}),
+		"a bad line":  event(3000, "wf#2", failed),
+		"a good end":  event(3000, "wf#2", protocol.StepCompleted{}),
+		"a tool call": event(3000, "wf#2", protocol.ToolCall{Name: "shell", Call: "c"}),
+	} {
+		for _, kind := range []string{"text", "thinking"} {
+			r := newRoom()
+			talk(r)
+			a := chat.New(t.Context(), r, nil)
+			a.Resize(300, 24)
+			settle(a, a.Init())
+			a.Take(api.Update{Step: "wf#2", Data: protocol.Delta{Kind: kind, Text: "half of it"}})
+			a.Take(ends)
+			cut := strings.Contains(what(a), "wf#2 was cut off here")
+			if want := kind == "text" && name != "a good end" && name != "a tool call"; cut != want {
+				t.Errorf("%s, %s: told %t\n%s", name, kind, cut, what(a))
+			}
+		}
+	}
+}
+
+// An older page that comes while an agent speaks takes nothing of that away.
+func TestAnOlderPageLeavesLiveOutput(t *testing.T) {
+	r := newRoom()
+	for range 250 {
+		r.happen("", protocol.EvMessage, obj{"text": "a word", "source": "ada"})
+	}
+	r.happen("wf#2", protocol.EvStepStarted, obj{"role": "wf"})
+	r.happen("wf#2", protocol.EvThinking, obj{"content": "thought"})
+	r.happen("wf#3", protocol.EvStepStarted, obj{"role": "wf"})
+	r.happen("wf#3", protocol.EvToolCall, obj{"call": "c", "name": "shell", "args": "{}"})
+	a := chat.New(t.Context(), r, nil)
+	a.Resize(80, 24)
+	settle(a, a.Init())
+	live := func(step, kind, text string) {
+		a.Take(api.Update{Step: step, Data: protocol.Delta{Kind: kind, Text: text}})
+	}
+	live("wf#2", "text", "the first half, ")
+	live("wf#3", "stdout", "a line of the shell\n")
+	live("wf#4", "text", "another answer")
+	_ = a.Screen()
+	before := len(a.Lines())
+	page, err := r.Page(t.Context(), 55, 50)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.Earlier(page)
+	live("wf#2", "text", "the second half")
+	live("wf#4", "text", " goes on")
+	now := what(a)
+	for _, want := range []string{"the first half, the second half", "a line of the shell", "another answer goes on", "▸ thinking, 1 line"} {
+		if strings.Count(now, want) != 1 {
+			t.Errorf("%q is there %d times", want, strings.Count(now, want))
+		}
+	}
+	if len(a.Lines()) <= before {
+		t.Errorf("the page added nothing to %d lines", before)
+	}
+}
+
+// A screen whose process does not drive the run does not say that Esc stops it.
+func TestAScreenThatCannotStopTheAgentSaysSo(t *testing.T) {
+	r, s := atWork(t)
+	r.mu.Lock()
+	r.elsewhere = true
+	r.mu.Unlock()
+	now := s.Shows("working · in another process")
+	if strings.Contains(now, "Esc stops") {
+		t.Errorf("the screen is\n%s", now)
+	}
+	drives := false
+	d := &elsewhere{}
+	talk, err := chat.Open(t.Context(), chat.Place{Service: d, Follower: d, Me: "ada", Drives: func(run protocol.RunID) bool { return drives && run == "RUN" }}, "RUN")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := talk.Command(t.Context(), chat.Command{Action: chat.Interrupt}); !errors.Is(err, protocol.ErrRunLive) || !strings.Contains(err.Error(), "on its own screen") {
+		t.Errorf("Esc says %v", err)
+	}
+	if talk.Stops() {
+		t.Error("it stops what another process drives")
+	}
+	if drives = true; !talk.Stops() {
+		t.Error("it does not stop what this process drives")
+	}
+}
+
+// elsewhere is a place whose runs another process drives.
+type elsewhere struct{ desk }
+
+func (d *elsewhere) Suspend(context.Context, protocol.RunID) error { return protocol.ErrRunLive }
