@@ -64,7 +64,7 @@ func TestTheScreensOfOneChat(t *testing.T) {
 	}
 
 	one.press("and the sun", "Enter")
-	two.shows("you and the sun", "Half an answer", "Esc stops")
+	two.shows("you and the sun", "Half an answer", "in another process")
 	text, err := os.ReadFile(filepath.Join(dir, "pid"))
 	if err != nil {
 		t.Fatal(err)

@@ -223,6 +223,9 @@ func (a *App) earlier(m earlier) tea.Cmd {
 	return nil
 }
 
+// saidMax bounds what a command has to say.
+const saidMax = 1000
+
 // outcome is how a command of the person went.
 type outcome struct {
 	epoch  int
@@ -244,17 +247,17 @@ func (a *App) outcome(m outcome) tea.Cmd {
 	case m.epoch != a.epoch:
 	case went:
 		cmd := a.move()
-		a.said, a.stays = plain.Line(plain.Text(moved.Text), 300), true
+		a.said, a.stays = plain.Line(plain.Text(moved.Text), saidMax), true
 		a.prompt.giveBack(m.line)
 		return cmd
 	case m.err != nil:
 		a.approval = approval{} // keys answer again
-		a.said = plain.Line(plain.Text(m.err.Error()), 300)
+		a.said = plain.Line(plain.Text(m.err.Error()), saidMax)
 		a.prompt.giveBack(m.line)
 	case m.result.Moved:
 		cmd := a.move()
 		if m.result.Text != "" {
-			a.said, a.stays = plain.Line(plain.Text(m.result.Text), 300), true
+			a.said, a.stays = plain.Line(plain.Text(m.result.Text), saidMax), true
 		}
 		if a.prompt.area.Length() == 0 {
 			a.prompt.paste(m.result.Line)
@@ -269,7 +272,7 @@ func (a *App) outcome(m outcome) tea.Cmd {
 	case m.result.Dialog:
 		a.panel = newDialog(m.result.Title, m.result.Text, m.result.Wide)
 	default:
-		a.said = plain.Line(plain.Text(m.result.Text), 300)
+		a.said = plain.Line(plain.Text(m.result.Text), saidMax)
 	}
 	return nil
 }

@@ -50,7 +50,7 @@ func (s *session) back(ctx context.Context, c Command) (Outcome, error) {
 
 // turnList lets the person choose to which turn the conversation goes back, the newest at first.
 func turnList(turns []api.Turn) *List {
-	l := &List{Title: "Back to before a message, with the files", Hint: "choose · Enter takes back this message and all after it", At: len(turns) - 1, Do: Rewind}
+	l := &List{Title: "Back to before a message, with the files", Hint: "choose · Enter takes back all from it on", At: len(turns) - 1, Do: Rewind}
 	for i, x := range turns {
 		l.Rows = append(l.Rows, Row{Value: fmt.Sprint(i + 1), Text: fmt.Sprintf("%3d  %s  %s", i+1, x.Step, plain.Line(x.Text, 300))})
 	}

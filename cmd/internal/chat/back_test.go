@@ -151,7 +151,7 @@ func TestC05ALongMessageComesBackWhole(t *testing.T) {
 	s := show(t, r, 80, 24)
 	s.Shows("your turn")
 	s.Press("/undo\r")
-	s.Shows("[pasted 1: 349526 lines, 5242875 bytes]")
+	s.Shows("[pasted 1: 349525 lines, 5242875 bytes]")
 	<-r.joined
 	s.Press("\r")
 	s.Shows("an agent reads the first 32768 of these")

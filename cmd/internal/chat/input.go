@@ -69,7 +69,7 @@ const (
 
 func (p *prompt) paste(s string) {
 	s = strings.ToValidUTF8(strings.NewReplacer("\r\n", "\n", "\r", "\n", "\x00", "").Replace(s), "\uFFFD")
-	rows := strings.Count(s, "\n") + 1
+	rows := strings.Count(strings.TrimSuffix(s, "\n"), "\n") + 1
 	if len(s) <= pasteMax && rows <= pasteRows {
 		p.area.InsertString(s)
 		return

@@ -34,6 +34,9 @@ func (a *App) key(m tea.KeyPressMsg) tea.Cmd {
 		return nil
 	case "ctrl+c":
 		return a.leave(empty)
+	case "ctrl+z": // a process that is stopped may hold the locks of the store for as long
+		a.said = "Ctrl+Z does not stop wf, whose locks others would wait for: Ctrl+C twice leaves, and wf chat " + string(a.info.Run) + " comes back"
+		return nil
 	case "ctrl+d":
 		if empty {
 			return a.quit()

@@ -26,6 +26,9 @@ type Files interface {
 	Read(path string, n int) (text []byte, size int64, err error)
 }
 
+// ErrElsewhere says why no file of a workspace can be offered.
+var ErrElsewhere = errors.New("no files are offered: those of this run are where its agent works, not here. A name stays a word, by which the agent can find the file")
+
 // How many bytes of a file that a message names are added to it, and how long the message is then: what an edge brings to an
 // agent has a bound.
 const (
@@ -254,8 +257,10 @@ func (a *App) completeLines(width int) (out []string) {
 		out = append(out, line)
 	}
 	switch {
+	case errors.Is(c.failed, ErrElsewhere):
+		out = append(out, hang("  ", 2, c.failed.Error(), width, styleDim.Render)...)
 	case c.failed != nil:
-		out = append(out, styleFailed.Render(plain.Cut("  files: "+plain.Line(plain.Text(c.failed.Error()), 300), width, "…")))
+		out = append(out, hang("  ", 2, "files: "+plain.Line(plain.Text(c.failed.Error()), 300), width, styleFailed.Render)...)
 	case c.reading && len(c.paths) == 0:
 		out = append(out, styleDim.Render("  reading the files…"))
 	case c.more && len(c.shown) < completeMax:

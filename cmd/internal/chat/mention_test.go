@@ -134,7 +134,7 @@ func TestWhatWasPastedNamesNoFiles(t *testing.T) {
 	s.Shows("your turn")
 	text := strings.Repeat("look at @secrets.env\r", 100)
 	s.Press(pasteBegins + text + pasteEnds)
-	s.Shows("[pasted 1: 101 lines")
+	s.Shows("[pasted 1: 100 lines")
 	s.Press(" @a.go\r")
 	if got := r.heard(t); !strings.Contains(got, "@secrets.env") || !strings.HasSuffix(got, "@a.go") {
 		t.Errorf("said %.100q", got)
@@ -157,12 +157,26 @@ func TestAFileElsewhereKeepsTheMessageBack(t *testing.T) {
 	r.silent(t)
 }
 
-// Far away the files are not known, and a name is a text.
+// Far away the files are not known, which is said in their place, and a name is a text.
 func TestFarAwayNoFileIsRead(t *testing.T) {
 	s := enter(t, &desk{}, nil)
 	more, err := s.Attached(t.Context(), "see @/etc/passwd", 1000)
 	paths, _, failed := s.Paths(t.Context())
-	if more != "" || err != nil || len(paths) > 0 || failed != nil {
+	if more != "" || err != nil || len(paths) > 0 || !errors.Is(failed, chat.ErrElsewhere) {
 		t.Errorf("%q, %v; %v, %v", more, err, paths, failed)
+	}
+	for _, width := range []int{80, 40} {
+		r := newRoom()
+		talk(r)
+		r.paths = func() ([]string, bool, error) { return nil, false, chat.ErrElsewhere }
+		screen := show(t, r, width, 24)
+		screen.Shows("your turn")
+		screen.Press("see @a")
+		screen.Shows("no files are offered")
+		screen.Shows("find the file")
+		screen.Press(".go\r")
+		if got := r.heard(t); got != "you#2: see @a.go" {
+			t.Errorf("said %q", got)
+		}
 	}
 }

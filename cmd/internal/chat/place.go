@@ -191,7 +191,7 @@ func (s *session) Paths(ctx context.Context) ([]string, bool, error) {
 	if files := s.workspace(); files != nil {
 		return files.Paths(ctx)
 	}
-	return nil, false, nil
+	return nil, false, ErrElsewhere
 }
 
 func (s *session) Attached(_ context.Context, line string, room int) (string, error) {

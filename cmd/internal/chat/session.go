@@ -24,7 +24,7 @@ type Session interface {
 	Answer(ctx context.Context, x api.Answer) error
 	// Tasks are all tasks of the run, oldest first; none is no error.
 	Tasks(ctx context.Context) ([]TaskPage, error)
-	// Paths lists files of the workspace, as Files does; none where they are not here.
+	// Paths lists files of the workspace, as Files does; where they are not here the error wraps ErrElsewhere.
 	Paths(ctx context.Context) (paths []string, more bool, err error)
 	// Attached is the text of the files that a line names by @path, to follow it, of about room bytes.
 	Attached(ctx context.Context, line string, room int) (string, error)

@@ -108,8 +108,8 @@ func (a *App) gotSpent(m gotSpent) tea.Cmd {
 	return nil
 }
 
-// newsMax is how many lines there are for what a command or the connection has to say.
-const newsMax = 3
+// newsMax is how many lines there are for what a command or the connection has to say, and a quarter of the screen.
+const newsMax = 8
 
 // news is what a command or the connection has to say, above the box where there is room.
 func (a *App) news() []string {
@@ -117,11 +117,15 @@ func (a *App) news() []string {
 	if text == "" || a.height < ruleFrom {
 		return nil
 	}
-	out := plain.Wrap(text, max(1, a.scroll.width-2))
+	out, most := plain.Wrap(text, max(1, a.scroll.width-2)), min(newsMax, a.height/4)
+	if len(out) > most {
+		out = out[:most]
+		out[most-1] = plain.Cut(out[most-1]+" …", max(1, a.scroll.width-2), "…")
+	}
 	for i := range out {
 		out[i] = "  " + style.Render(out[i])
 	}
-	return out[:min(len(out), newsMax)]
+	return out
 }
 
 // latest is the newest word of the connection, or of a command.

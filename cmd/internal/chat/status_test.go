@@ -174,6 +174,25 @@ func TestALongAnswerIsReadFromEndToBeginning(t *testing.T) {
 	}
 }
 
+// What a command has to say is whole, up to a quarter of the screen; of more the end is marked as missing.
+func TestALongWordOfACommandIsWhole(t *testing.T) {
+	for words, whole := range map[int]bool{10: true, 60: true, 66: true, 67: false, 200: false} {
+		r := newRoom()
+		talk(r)
+		r.command = func(chat.Command) (chat.Outcome, error) {
+			return chat.Outcome{Text: strings.Repeat("0123456 ", words-1) + "the end"}, nil
+		}
+		s := show(t, r, 90, 24) // 11 words on a line
+		s.Shows("your turn")
+		s.Press("/compact\r")
+		now := s.Shows("0123456")
+		above, _, _ := strings.Cut(now, "───")
+		if strings.Contains(now, "the end") != whole || strings.HasSuffix(strings.TrimSpace(above), "…") == whole {
+			t.Errorf("of %d words\n%s", words, now)
+		}
+	}
+}
+
 // While an answer grows, the window stays where the person looks.
 func TestTheWindowStaysWhileAnAnswerGrows(t *testing.T) {
 	r := newRoom()
