@@ -72,7 +72,7 @@ func (a *App) Init() tea.Cmd { return open(a.ctx, a.session, a.epoch) }
 // Update takes what came in.
 func (a *App) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	cmd := a.update(msg)
-	return a, tea.Batch(cmd, a.approve(), a.mention(), a.seek(), a.spin.next(a.running()))
+	return a, tea.Batch(cmd, a.approve(), a.mention(), a.seek(), a.spin.next(a.running() && a.link == ""))
 }
 
 // running reports whether the run goes on by itself.
@@ -165,17 +165,13 @@ func (a *App) updates(m updates) tea.Cmd {
 		switch delta, live := u.Data.(protocol.Delta); {
 		case u.Entry != nil:
 			was := a.t.Status
-			if a.t.Apply(u); was != a.t.Status {
+			if a.t.Apply(u); was != a.t.Status || u.Entry.Type == protocol.EvResumed {
 				a.spin.from(0)
 			}
 			if u.Entry.Type == protocol.EvWaiting || u.Entry.Type == protocol.EvAnswered {
 				a.pick = 0 // it was of another question
 			}
-			if a.left { // another process goes on
-				a.left = false
-				a.spin.from(0)
-			}
-			if !a.stays {
+			if a.left = false; !a.stays {
 				a.said = "" // what was said of a command is old news
 			}
 		case live:

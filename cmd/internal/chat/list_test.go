@@ -174,6 +174,11 @@ func (d *shop) Run(_ context.Context, run protocol.RunID, _ api.Window) (*api.Ru
 }
 
 func (d *shop) Follow(_ context.Context, run protocol.RunID, w api.Following, f func(api.Update) error) error {
+	if w.From > 0 {
+		if err := f(event(w.From+1, "you#8", protocol.Answered{Text: protocol.NewText("not the newest")})); err != nil || w.To != 90 || w.From != 60 {
+			return fmt.Errorf("the newest words are looked for in events %d to %d: %w", w.From, w.To, err)
+		}
+	}
 	u := event(2, "you#1", protocol.Answered{Text: protocol.NewText(d.said[run])})
 	if w.To < 2 {
 		return errors.New("the answer was not asked for")

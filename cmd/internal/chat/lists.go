@@ -15,11 +15,12 @@ import (
 	"wf/protocol"
 )
 
-// How many chats are read at a time, how many of these at once, and in how many events of a chat its first message is looked for.
+// How many chats are read at a time, how many of these at once, and in how many events of a chat its first or newest message is
+// looked for.
 const (
 	chatsPage   = 50
 	chatsAtOnce = 8
-	titleEvents = 20
+	titleEvents = 30
 )
 
 // sessions lists the chats of the store, the one that moved last first.
@@ -114,28 +115,37 @@ func (s *session) rows(ctx context.Context, items []api.Row) (out []Row, err err
 	return out, nil
 }
 
-// row is a run in the list of chats: its age, what it cost, what was said first, behind the name of its workflow where that is another one
+// row is a run in the list of chats: its age, what it cost, what was said first, in a fork last, behind the name of its workflow where that is another one
 // than that of wf, its state and id, and the workspace where that is another one.
 func (s *session) row(ctx context.Context, r api.Row) (Row, error) {
 	v, err := s.at.Service.Run(ctx, r.ID, api.Window{Limit: 1})
 	if err != nil {
 		return Row{}, err
 	}
-	title := ""
-	err = s.at.Follower.Follow(ctx, r.ID, api.Following{To: min(r.Seq, titleEvents)}, func(u api.Update) error {
+	first, newest := "", ""
+	part := api.Following{To: min(r.Seq, titleEvents)}
+	fork := v.Info.ForkedFrom != nil
+	if fork { // the run that it was forked from has the same first words
+		part = api.Following{From: max(0, r.Seq-titleEvents), To: r.Seq}
+	}
+	err = s.at.Follower.Follow(ctx, r.ID, part, func(u api.Update) error {
 		switch d := u.Data.(type) {
 		case protocol.Answered:
-			title = cmp.Or(title, d.Text.S)
+			first, newest = cmp.Or(first, d.Text.S), cmp.Or(d.Text.S, newest)
 		case protocol.MessageIn:
-			title = cmp.Or(title, d.Text.S)
+			first, newest = cmp.Or(first, d.Text.S), cmp.Or(d.Text.S, newest)
 		}
 		return nil
 	})
+	title := first
+	if fork {
+		title = newest
+	}
 	title = plain.Line(plain.Text(cmp.Or(title, "nothing was said yet")), 60)
 	if r.Title != protocol.ChatType {
 		title = plain.Line(plain.Text(r.Title), 40) + ": " + title
 	}
-	if v.Info.ForkedFrom != nil {
+	if fork {
 		title = "fork: " + title
 	}
 	text := fmt.Sprintf("%4s  %8s  %s · %s · %s", render.Age(r.Updated), cmp.Or(spent(r.Usage.Input+r.Usage.Output > 0, r.CostUSD), "–"), title,

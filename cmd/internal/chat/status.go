@@ -30,7 +30,10 @@ func (a *App) statusLine() string {
 		both = share
 	}
 	tps, turns := "", fmt.Sprintf("(turns: %d)", m.Turns)
-	if m.TPS > 0 {
+	switch {
+	case m.TPS >= 1000:
+		tps = tokens(int64(m.TPS)) + " t/s"
+	case m.TPS > 0:
 		tps = fmt.Sprintf("%.1f t/s", m.TPS)
 	}
 	model := plain.Line(plain.Text(cmp.Or(m.Model, a.info.Model)), 40)
@@ -150,6 +153,8 @@ func (a *App) word(few bool) string {
 		return styleTool.Render("reading older events…")
 	case !a.scroll.follows():
 		return styleTool.Render(fmt.Sprintf("%s ↓ %d lines below (End)", a.t.Status, a.scroll.below(a.visible())))
+	case a.link != "":
+		return styleFailed.Render("not connected") + styleDim.Render(" · last seen "+cmp.Or(string(a.t.Status), "idle"))
 	case a.running():
 		if !a.session.Stops() {
 			return styleTool.Render(a.spin.String()) + styleDim.Render(" · in another process")

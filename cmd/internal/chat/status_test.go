@@ -29,6 +29,12 @@ func TestTheStatusLine(t *testing.T) {
 		r.happen("wf#2", protocol.EvStepStarted, obj{"role": "wf"})
 	}
 	dead := func(r *room) { works(r); r.driven(false) }
+	away := func(r *room) {
+		works(r)
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.tell(api.Update{Away: "no route"})
+	}
 	stopped := func(r *room) {
 		works(r)
 		r.happen("", protocol.EvSuspended, obj{"reason": "interrupt", "detail": "by ada"})
@@ -36,13 +42,15 @@ func TestTheStatusLine(t *testing.T) {
 	for width, steps := range map[int][]step{
 		100: {{waiting, " 100.0 t/s ctx 10% (28800 tok left) (turns: 1) your turn $0.12 · local/tiny"},
 			{works, " 100.0 t/s ctx 10% (28800 tok left) (turns: 1) ⠋ working · Esc stops $0.12 · local/tiny"},
-			{dead, " ctx 10% (28800 tok left) (turns: 1) no process drives it · /resume goes on $0.12 · local/tiny"}},
+			{dead, " ctx 10% (28800 tok left) (turns: 1) no process drives it · /resume goes on $0.12 · local/tiny"},
+			{away, " ctx 10% (28800 tok left) (turns: 1) not connected · last seen running $0.12 · local/tiny"}},
 		80: {{waiting, " 100.0 t/s ctx 10% (28800 tok left) (turns: 1) your turn $0.12 · local/tiny"},
 			{dead, " ctx 3.2K/32K 10% no process drives it · /resume goes on $0.12 · local/tiny"},
 			{stopped, " ctx 3.2K/32K 10% (turns: 1) stopped · /resume goes on $0.12 · local/tiny"}},
 		40: {{waiting, " ctx 10% your turn $0.12 · local/tiny"},
 			{works, " ctx 10% ⠋ working · Esc stops $0.12"},
 			{dead, " no process drives it · /resume goes on"},
+			{away, " not connected · last seen running"},
 			{stopped, " stopped · /resume goes on $0.12"}},
 		20: {{waiting, " your turn $0.12"}, {dead, " no process drives …"}},
 	} {
