@@ -8,8 +8,8 @@ import (
 
 	"charm.land/bubbles/v2/textarea"
 	"charm.land/lipgloss/v2"
+	"github.com/charmbracelet/x/ansi"
 
-	"wf/cmd/internal/plain"
 	"wf/protocol"
 )
 
@@ -19,6 +19,7 @@ type prompt struct {
 	history []string
 	at      int               // in history; len(history) is the draft
 	draft   string            // what was being written before history was looked through
+	width   int               // of the box
 	pasted  map[string]string // long texts, by the words that stand for them in the box
 }
 
@@ -49,15 +50,23 @@ const inputMax = 8
 
 // resize fits the box to its text.
 func (p *prompt) resize(width, height int) {
-	p.area.SetWidth(max(4, width))
-	rows := 0
+	width = max(4, width)
+	rows, most := 0, inputMax*4*width // bytes of a line that fill the box
 	for line := range strings.Lines(p.area.Value() + "\n") {
-		rows += 1 + plain.Width(strings.TrimSuffix(line, "\n"))/max(1, width-3)
+		line = strings.TrimSuffix(line, "\n")
+		line = strings.ToValidUTF8(line[:min(len(line), most)], "") + "_" // the cursor stands behind the last letter
+		rows += 1 + strings.Count(ansi.WrapWc(line, max(1, width-2), ""), "\n")
 		if rows > inputMax {
 			break
 		}
 	}
-	p.area.SetHeight(max(1, min(rows, inputMax, height/3)))
+	rows = max(1, min(rows, inputMax, height/3))
+	if rows != p.area.Height() || width != p.width {
+		p.width = width
+		p.area.SetWidth(width)
+		p.area.SetHeight(rows)
+		p.area, _ = p.area.Update(nil) // the row of the cursor is shown
+	}
 }
 
 // pasteMax and pasteRows are how much of a pasted text stands in the box; of a longer one there

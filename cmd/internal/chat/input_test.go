@@ -267,3 +267,23 @@ func TestARunThatNoProcessDrivesIsNotShownAsRunning(t *testing.T) {
 	r.driven(true)
 	s.Shows("Esc stops")
 }
+
+// The box shows the place where a person writes, whatever the words are and however the screen changes.
+func TestTheBoxShowsWhereOneWrites(t *testing.T) {
+	for _, text := range []string{strings.Repeat("漢字テキスト ", 12), strings.Repeat("averylongwordindeed ", 10), "see /a/very/long/path/" + strings.Repeat("of/many/parts/", 9), strings.Repeat("x", 200), strings.Repeat("ab\x1b\r", 6)} {
+		r := newRoom()
+		talk(r)
+		s := show(t, r, 80, 30)
+		s.Shows("your turn")
+		s.Press(text + "#END")
+		s.Shows("#END")
+		for _, width := range []int{40, 33, 27, 61, 80} {
+			s.Resize(width, 30)
+			now := s.Shows("#END")
+			begin := text[:3]
+			if !strings.HasPrefix(text, "ab") && !strings.Contains(now, "> "+begin) && strings.Count(now, "\n  ") < 8 {
+				t.Errorf("at %d the beginning is hidden, though there is room:\n%s", width, now)
+			}
+		}
+	}
+}
