@@ -102,7 +102,7 @@ func (a *App) send() tea.Cmd {
 		return nil
 	}
 	a.long = ""
-	on := a.t.Interrupted && a.t.Status == protocol.Suspended
+	on := a.t.WordGoesOn && a.t.Status == protocol.Suspended
 	return a.do(line, func(ctx context.Context) (Outcome, error) {
 		if strings.Contains(line, "@") { // of what was pasted no name counts
 			more, err := a.session.Attached(ctx, line, attachAllMax-len(text))

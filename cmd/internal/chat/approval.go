@@ -74,6 +74,7 @@ func (a *App) approvalKey(name string) (tea.Cmd, bool) {
 		}
 	}
 	a.approval.settled = false // one answer is enough
+	a.scroll.follow()
 	return a.choose(w, value, "", ""), true
 }
 

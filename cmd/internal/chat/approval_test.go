@@ -158,10 +158,13 @@ func TestACallThatIsNotOnTheScreenIsShownAtFirst(t *testing.T) {
 	s.Shows("all of the call is shown now; y again allows it")
 	s.Shows("+line 002")
 	r.silent(t)
-	s.Press("y")
+	s.Press(screentest.PageUp + screentest.PageUp)
+	s.Hides("+line 002")
+	s.Press("y") // it was read; what follows is seen
 	if got := r.heard(t); got != "wf#2=allow d1" {
 		t.Errorf("answered %q", got)
 	}
+	s.Shows("+line 002")
 }
 
 // What a person writes when a call appears is a text, not its answer.

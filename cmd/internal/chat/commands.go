@@ -18,7 +18,7 @@ var commands = []struct {
 }{
 	{"clear", []string{"c"}, "", "clear the screen; PageUp brings it back"},
 	{"compact", []string{"cp"}, "", "summarise the conversation now"},
-	{"reset", nil, "", "begin a new run; this one's memories get tombstones"},
+	{"reset", nil, "", "begin a new run; what this one remembered is forgotten"},
 	{"dump", nil, "[path]", "write the memories to a file"},
 	{"think", []string{"t"}, "", "show or fold the reasoning of the last answer"},
 	{"resume", nil, "[cost_usd=9]", "go on after an interruption, an error, a limit"},
@@ -30,7 +30,7 @@ var commands = []struct {
 	{"task", []string{"tasks"}, "[step]", "browse the tasks of this run"},
 	{"memory", nil, "[words]", "what is remembered"},
 	{"model", nil, "[name]", "choose the model from here on"},
-	{"sessions", []string{"chats"}, "", "choose another chat and go there"},
+	{"sessions", []string{"chats"}, "", "list all chats, and go to one"},
 	{"help", []string{"h"}, "", "this"},
 	{"quit", []string{"q", "exit"}, "", "leave; the run stays as it is"},
 }
@@ -125,5 +125,5 @@ func helpLines(width int) []string {
 	for _, k := range keys {
 		out = append(out, row(k[0], k[1])...)
 	}
-	return append(append(out, ""), plain.Wrap("What you say while the agent works is its next turn. After Esc, it goes on with what you say.", width)...)
+	return append(append(out, ""), plain.Wrap("What you say while the agent works is its next turn. After Esc or an error, it goes on with what you say.", width)...)
 }

@@ -116,3 +116,26 @@ func TestAScreenThatCannotStopTheAgentSaysSo(t *testing.T) {
 type elsewhere struct{ desk }
 
 func (d *elsewhere) Suspend(context.Context, protocol.RunID) error { return protocol.ErrRunLive }
+
+// What suspends a step suspends its run: it is told once. A word goes on with a run that an error or a person stopped, and not with one at a
+// limit, which it does not lift.
+func TestAWordGoesOnAfterAnError(t *testing.T) {
+	for reason, want := range map[string][]string{"error": {": again", "/resume "}, "interrupt": {": again", "/resume "}, "limit": {": again"}} {
+		r, s := atWork(t)
+		r.happen("wf#2", protocol.EvSuspended, obj{"reason": reason, "detail": "the model is away"})
+		r.happen("", protocol.EvSuspended, obj{"reason": reason, "detail": "wf#2: the model is away"})
+		now := s.Shows("stopped · /resume goes on")
+		if n := strings.Count(now, "the model is away"); n != 1 {
+			t.Errorf("%s: it is told %d times\n%s", reason, n, now)
+		}
+		s.Press("again\r")
+		for _, w := range want {
+			if got := r.heard(t); got != w {
+				t.Errorf("%s: %q was asked, want %q", reason, got, w)
+			}
+		}
+		r.happen("", protocol.EvSuspended, obj{"reason": reason, "detail": "it is away once more"})
+		s.Shows("it is away once more")
+		r.silent(t)
+	}
+}

@@ -16,16 +16,17 @@ import (
 
 // Transcript folds events into what is shown. The zero Transcript is empty.
 type Transcript struct {
-	Items       []*Item
-	Waiting     []Waiting // what the run waits for, in the order asked
-	Metrics     Metrics
-	Tasks       TaskList
-	Status      protocol.RunStatus
-	Interrupted bool // suspended by a person or by the end of a process, not by a limit or an error
+	Items      []*Item
+	Waiting    []Waiting // what the run waits for, in the order asked
+	Metrics    Metrics
+	Tasks      TaskList
+	Status     protocol.RunStatus
+	WordGoesOn bool // suspended by a person, the end of a process or an error, and not by what a word changes nothing of, such as a limit
 
 	Me string // whose words are those of the person at this screen; kept
 
 	First, Last protocol.Seq // of the events that were read, 0 is none
+	failed      string       // the step that was suspended last, and why
 	events      []api.Update
 	open        map[string]*Item // reply of a step that is being said
 	calls       map[string]*Item // by step and call
@@ -228,8 +229,13 @@ func (t *Transcript) happened(e *protocol.Entry, step string, d protocol.Data) {
 		t.note(e, true, "%s failed: %s", step, d.Error.Message)
 	case protocol.SuspendedBy:
 		t.stopped()
-		t.Status, t.Interrupted = protocol.Suspended, d.Reason == protocol.ByInterrupt
-		t.note(e, !t.Interrupted, "suspended (%s): %s", d.Reason, d.Detail.S)
+		t.Status = protocol.Suspended
+		t.WordGoesOn = d.Reason == protocol.ByInterrupt || d.Reason == protocol.ByError
+		if step == "" && d.Detail.S == t.failed { // the run is suspended for what was told of the step
+			return
+		}
+		t.failed = step + ": " + d.Detail.S
+		t.note(e, d.Reason != protocol.ByInterrupt, "suspended (%s): %s", d.Reason, d.Detail.S)
 	case protocol.ResumedBy:
 		t.stopped() // it was of a process that was killed
 		t.Status = protocol.Running
