@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/charmbracelet/x/ansi"
 
@@ -138,4 +141,82 @@ func TestAWordGoesOnAfterAnError(t *testing.T) {
 		s.Shows("it is away once more")
 		r.silent(t)
 	}
+}
+
+// lonely is a server that follows a run without a word, whose driver may be gone.
+type lonely struct {
+	desk
+	tell chan api.Update
+
+	mu     sync.Mutex
+	status protocol.RunStatus
+	driven bool
+	looks  int
+}
+
+// is sets where the run is, and gives how often it was looked at.
+func (d *lonely) is(status protocol.RunStatus, driven bool) (looks int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.status, d.driven = status, driven
+	return d.looks
+}
+
+func (d *lonely) Run(_ context.Context, run protocol.RunID, _ api.Window) (*api.Run, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.looks++
+	return &api.Run{ID: run, Status: d.status, Driving: api.Driving{Driven: new(d.driven)}}, nil
+}
+
+func (d *lonely) Follow(ctx context.Context, _ protocol.RunID, _ api.Following, f func(api.Update) error) error {
+	for {
+		select {
+		case u := <-d.tell:
+			if err := f(u); err != nil {
+				return err
+			}
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// A server is asked whether a process drives a run that goes on and does not move; one that waits is not asked for.
+func TestAServerIsAskedWhetherARunIsDriven(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &lonely{status: protocol.Running, tell: make(chan api.Update)}
+		s, err := chat.Open(t.Context(), chat.Place{Service: d, Follower: d, Me: "ada"}, "RUN")
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+		defer stop()
+		got, ended := make(chan api.Update, 100), make(chan error)
+		go func() { ended <- s.Follow(ctx, 0, func(u api.Update) { got <- u }) }()
+		began := time.Now()
+		if u := <-got; u.Driven == nil || *u.Driven || time.Since(began) != 5*time.Second {
+			t.Errorf("%+v after %v", u, time.Since(began))
+		}
+		d.tell <- event(1, "wf#1", protocol.StepStarted{})
+		if u := <-got; u.Entry == nil {
+			t.Errorf("%+v", u)
+		}
+		d.is(protocol.Running, true)
+		if u := <-got; u.Driven == nil || !*u.Driven {
+			t.Errorf("%+v", u)
+		}
+		d.tell <- event(2, "you#2", protocol.WaitingFor{})
+		<-got
+		looks := d.is(protocol.Waiting, false)
+		d.tell <- event(3, "you#2", protocol.Answered{})
+		<-got
+		d.is(protocol.Suspended, false) // which the reader has not seen
+		if err := <-ended; !errors.Is(err, context.DeadlineExceeded) {
+			t.Error(err)
+		}
+		if n := d.is("", false) - looks; n != 1 || len(got) > 0 {
+			t.Errorf("a run that does not go on was looked at %d times, with %d updates", n, len(got))
+		}
+	})
 }

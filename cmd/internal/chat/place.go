@@ -3,6 +3,7 @@ package chat
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"wf/api"
@@ -105,10 +106,70 @@ func (s *session) Info() Info {
 func (s *session) run() protocol.RunID { return s.Info().Run }
 
 func (s *session) Follow(ctx context.Context, from protocol.Seq, on func(api.Update)) error {
-	return s.at.Follower.Follow(ctx, s.run(), api.Following{From: from, Until: api.Never}, func(u api.Update) error {
+	run := s.run()
+	if s.at.Near == nil {
+		w := &watch{service: s.at.Service, run: run, on: on}
+		w.goesOn.Store(true)
+		on = w.update
+		ctx, stop := context.WithCancel(ctx)
+		var all sync.WaitGroup
+		all.Go(func() { w.look(ctx) })
+		defer all.Wait()
+		defer stop()
+	}
+	return s.at.Follower.Follow(ctx, run, api.Following{From: from, Until: api.Never}, func(u api.Update) error {
 		on(u)
 		return nil
 	})
+}
+
+// A watch asks a server whether a process drives a run that does not move: a server that does not drive it itself tells that to those that
+// follow it when they connect, and not again.
+type watch struct {
+	service api.Service
+	run     protocol.RunID
+	on      func(api.Update)
+	goesOn  atomic.Bool  // the run, by its last event
+	moves   atomic.Int64 // updates so far
+}
+
+// quietAfter is how long a run does not move before it is looked at, and again after that.
+const quietAfter = 5 * time.Second
+
+func (w *watch) update(u api.Update) {
+	w.moves.Add(1)
+	if u.Entry != nil {
+		switch u.Entry.Type {
+		case protocol.EvWaiting, protocol.EvSuspended, protocol.EvDone, protocol.EvCancelled:
+			w.goesOn.Store(false)
+		default:
+			w.goesOn.Store(true)
+		}
+	}
+	w.on(u)
+}
+
+func (w *watch) look(ctx context.Context) {
+	tick := time.NewTicker(quietAfter)
+	defer tick.Stop()
+	for seen := w.moves.Load(); ; seen = w.moves.Load() {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+		if !w.goesOn.Load() || w.moves.Load() != seen {
+			continue
+		}
+		v, err := w.service.Run(ctx, w.run, api.Window{Limit: 1})
+		switch {
+		case err != nil || w.moves.Load() != seen: // the follower tells of a connection that is gone
+		case v.Status != protocol.Running:
+			w.goesOn.Store(false)
+		case v.Driven != nil:
+			w.on(api.Update{Run: w.run, Driven: v.Driven})
+		}
+	}
 }
 
 // Page reads the n events before a seq.
