@@ -183,7 +183,10 @@ func (d *shop) Follow(_ context.Context, run protocol.RunID, w api.Following, f 
 	if w.To < 2 {
 		return errors.New("the answer was not asked for")
 	}
-	return f(u)
+	if err := f(u); err != nil {
+		return err
+	}
+	return f(event(3, "you#2", protocol.Answered{Text: protocol.NewText("[message from ada]\n" + d.said[run]), Messages: 1}))
 }
 
 func (d *shop) Agent(context.Context, protocol.RunID) (api.Agent, error) {

@@ -129,12 +129,16 @@ func (s *session) row(ctx context.Context, r api.Row) (Row, error) {
 		part = api.Following{From: max(0, r.Seq-titleEvents), To: r.Seq}
 	}
 	err = s.at.Follower.Follow(ctx, r.ID, part, func(u api.Update) error {
+		text := ""
 		switch d := u.Data.(type) {
 		case protocol.Answered:
-			first, newest = cmp.Or(first, d.Text.S), cmp.Or(d.Text.S, newest)
+			if d.Messages == 0 { // else it is made of messages that came before
+				text = d.Text.S
+			}
 		case protocol.MessageIn:
-			first, newest = cmp.Or(first, d.Text.S), cmp.Or(d.Text.S, newest)
+			text = d.Text.S
 		}
+		first, newest = cmp.Or(first, text), cmp.Or(text, newest)
 		return nil
 	})
 	title := first
