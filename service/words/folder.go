@@ -31,7 +31,7 @@ type folder struct{ dir string }
 
 const (
 	manifestName   = "manifest"
-	manifestSchema = "wf.search/v2" // another one where the words of a text are others, too
+	manifestSchema = "wf.search/v3" // another one where the words of a text are others, too
 	manifestMax    = 1 << 20
 	lockName       = "lock"
 	segSuffix      = ".seg"
