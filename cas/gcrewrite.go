@@ -263,7 +263,7 @@ func (w *rewriter) copyRest(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
-	for _, path := range [][][]byte{{bucketRefs}, {bucketReflog}, {bucketIndex, indexEvents}, {bucketIndex, indexBases}, {bucketIndex, indexDerived}} {
+	for _, path := range [][][]byte{{bucketRefs}, {bucketReflog}, {bucketIndex, indexEvents}, {bucketIndex, indexBases}, {bucketIndex, indexForks}, {bucketIndex, indexDerived}} {
 		err := w.s.eachPart(ctx, path, nil, nil, func(part []entry) error {
 			if len(path) == 2 && bytes.Equal(path[1], indexDerived) {
 				for _, it := range part {
@@ -497,7 +497,7 @@ func (w *rewriter) lastHeads(from, to *bolt.Tx) error {
 			return err
 		}
 		if base := sub(from, indexBases).Get(k); base != nil {
-			if err := sub(to, indexBases).Put(bytes.Clone(k), base); err != nil {
+			if err := setBase(to, name, base); err != nil {
 				return err
 			}
 		}

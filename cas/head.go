@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"slices"
 
 	bolt "go.etcd.io/bbolt"
 
@@ -123,7 +124,52 @@ func moveHead(tx *bolt.Tx, old Head, m Move) error {
 		return nil
 	}
 	base := binary.BigEndian.AppendUint64(nil, uint64(m.Events[0].Seq-1))
-	return sub(tx, indexBases).Put([]byte(m.Name), append(base, protocol.RunHead(m.Base)...))
+	return setBase(tx, m.Name, append(base, protocol.RunHead(m.Base)...))
+}
+
+// setBase notes which head a fork shares events with: v is a value of index/bases.
+func setBase(tx *bolt.Tx, fork string, v []byte) error {
+	if err := sub(tx, indexBases).Put([]byte(fork), v); err != nil {
+		return err
+	}
+	if base, _, ok := parseBase(v); ok {
+		return sub(tx, indexForks).Put(forkKey(base, fork), nil)
+	}
+	return nil
+}
+
+// dropBase removes what setBase noted.
+func dropBase(tx *bolt.Tx, fork string) error {
+	bases := sub(tx, indexBases)
+	if base, _, ok := parseBase(bases.Get([]byte(fork))); ok {
+		if err := sub(tx, indexForks).Delete(forkKey(base, fork)); err != nil {
+			return err
+		}
+	}
+	return bases.Delete([]byte(fork))
+}
+
+// forkKey is a key of index/forks.
+func forkKey(base, fork string) []byte { return slices.Concat([]byte(base), []byte{0}, []byte(fork)) }
+
+// indexOfForks makes index/forks of index/bases: a store of an older wf lacks it.
+func indexOfForks(tx *bolt.Tx) error {
+	forks := sub(tx, indexForks)
+	if forks != nil {
+		return nil
+	}
+	forks, err := tx.Bucket(bucketIndex).CreateBucket(indexForks)
+	bases := sub(tx, indexBases)
+	if err != nil || bases == nil {
+		return err
+	}
+	return bases.ForEach(func(k, v []byte) error {
+		base, _, ok := parseBase(v)
+		if !ok {
+			return nil
+		}
+		return forks.Put(forkKey(base, string(k)), nil)
+	})
 }
 
 // Base is the run that a fork shares its first events with, and the last event that they share; "" where the run is no

@@ -97,6 +97,9 @@ func (s *Store) rebuild(tx *bolt.Tx) error {
 			return err
 		}
 	}
+	if err := indexOfForks(tx); err != nil {
+		return err
+	}
 	for _, name := range layoutIndexes {
 		if _, err := index.CreateBucketIfNotExists(name); err != nil {
 			return err

@@ -32,6 +32,7 @@ import (
 //	index/blocks   digest[:8]                pack number (5) ‖ place in the pack (1), again for each block that begins alike
 //	index/events   name ‖ 00 ‖ seq (8, BE)   digest of that event, at every checkpoint-th seq
 //	index/bases    name                      seq (8, BE) ‖ name of the head that this one shares the events up to seq with
+//	index/forks    name ‖ 00 ‖ name          nothing: the second head has the first one in index/bases
 //	index/derived  key                       sha256[:16] of CID and data ‖ CID length and bytes ‖ seal (16, derived.go) ‖ data
 //	               memo/…, memo-of/…         of those: results that may be reused (memo.go)
 //	lost/n/index   –                         an index that was damaged (heal.go); left out of a compaction
@@ -46,12 +47,13 @@ var (
 	indexBlocks   = []byte("blocks")
 	indexEvents   = []byte("events")
 	indexBases    = []byte("bases")
+	indexForks    = []byte("forks")
 	indexDerived  = []byte("derived")
 	bucketLost    = []byte("lost")
 	keyVersion    = []byte("version")
 	keyLate       = []byte("late")
 	layoutBuckets = [][]byte{bucketMeta, bucketBlocks, bucketRefs, bucketReflog, bucketIndex}
-	layoutIndexes = [][]byte{indexBlocks, indexEvents, indexBases, indexDerived}
+	layoutIndexes = [][]byte{indexBlocks, indexEvents, indexBases, indexForks, indexDerived}
 )
 
 const (

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -256,13 +257,15 @@ func TestW05IndexesAreRebuilt(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		lose func(*bolt.Tx) error
+		kin  bool // what forks share is known still
 	}{
-		{"all but blocks and heads", drop("index", "reflog", "meta")},
-		{"the index", drop("index")},
-		{"the places of blocks", inner("blocks")},
-		{"the checkpoints of events", inner("events")},
-		{"what forks share", inner("bases")},
-		{"the derived values", inner("derived")},
+		{"all but blocks and heads", drop("index", "reflog", "meta"), false},
+		{"the index", drop("index"), false},
+		{"the places of blocks", inner("blocks"), true},
+		{"the checkpoints of events", inner("events"), true},
+		{"what forks share", inner("bases"), false},
+		{"the forks of each run", inner("forks"), true},
+		{"the derived values", inner("derived"), true},
 	} {
 		for _, readOnly := range []bool{false, true} {
 			name := c.name
@@ -302,6 +305,13 @@ func TestW05IndexesAreRebuilt(t *testing.T) {
 								t.Errorf("%s after %d: other bytes", run, from)
 							}
 						}
+					}
+				}
+				if c.kin {
+					base, shared, err := s.Base(ctx, "r2")
+					forks, why := s.Forks(ctx, "r1")
+					if base != "r1" || shared != 150 || !slices.Equal(forks, []cas.Sharer{{Run: "r2", Seq: 150}}) || err != nil || why != nil {
+						t.Errorf("r2 shares the events up to %d with %q, and r1 has the forks %v: %v, %v", shared, base, forks, err, why)
 					}
 				}
 				if readOnly {

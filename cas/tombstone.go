@@ -168,7 +168,7 @@ func dropHead(tx *bolt.Tx, name string) error {
 	if !ok {
 		return nil
 	}
-	if err := sub(tx, indexBases).Delete([]byte(name)); err != nil {
+	if err := dropBase(tx, name); err != nil {
 		return err
 	}
 	return sub(tx, indexDerived).Delete([]byte(StateKey(protocol.RunID(run))))
@@ -209,16 +209,28 @@ func (s *Store) Forks(ctx context.Context, run protocol.RunID) (out []Sharer, er
 	of := protocol.RunHead(run)
 	err = s.view(ctx, func(tx *bolt.Tx) error {
 		out = nil
-		b := sub(tx, indexBases)
-		if b == nil {
+		bases, forks := sub(tx, indexBases), sub(tx, indexForks)
+		if bases == nil {
 			return nil
 		}
-		return b.ForEach(func(k, v []byte) error {
-			if base, shared, ok := parseBase(v); ok && base == of && tx.Bucket(bucketRefs).Get(k) != nil {
-				out = append(out, Sharer{protocol.RunOf(string(k)), shared})
+		add := func(fork, v []byte) error {
+			if base, shared, ok := parseBase(v); ok && base == of && tx.Bucket(bucketRefs).Get(fork) != nil {
+				out = append(out, Sharer{protocol.RunOf(string(fork)), shared})
 			}
 			return nil
-		})
+		}
+		if forks == nil { // a store of an older wf that may not be written
+			return bases.ForEach(add)
+		}
+		prefix := forkKey(of, "")
+		c := forks.Cursor()
+		for k, _ := c.Seek(prefix); bytes.HasPrefix(k, prefix); k, _ = c.Next() {
+			fork := k[len(prefix):]
+			if err := add(fork, bases.Get(fork)); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 	return out, err
 }

@@ -54,7 +54,7 @@ func TestADeletedRunLeavesATombstoneAlone(t *testing.T) {
 		t.Errorf("%+v", stone)
 	}
 	if err := s.view(ctx, func(tx *bolt.Tx) error {
-		for _, b := range []*bolt.Bucket{tx.Bucket(bucketRefs), tx.Bucket(bucketReflog), sub(tx, indexEvents), sub(tx, indexBases), sub(tx, indexDerived)} {
+		for _, b := range []*bolt.Bucket{tx.Bucket(bucketRefs), tx.Bucket(bucketReflog), sub(tx, indexEvents), sub(tx, indexBases), sub(tx, indexForks), sub(tx, indexDerived)} {
 			if err := b.ForEach(func(k, _ []byte) error {
 				if strings.HasPrefix(string(k), "run/one\x00") || string(k) == "run/one" || string(k) == "state/one" {
 					t.Errorf("%q is left", k)

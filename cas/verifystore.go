@@ -149,7 +149,7 @@ func (d *storeEvidence) otherBuckets(ctx context.Context) error {
 				Fix: "verify with the wf that wrote the store; if none wrote this, " + restoreFix})
 		}
 	}
-	for _, b := range [][]byte{indexBases, indexDerived} {
+	for _, b := range [][]byte{indexBases, indexForks, indexDerived} {
 		if err := d.eachInBatches(ctx, [][]byte{bucketIndex, b}, func(pageItem) {}); err != nil {
 			return err
 		}
