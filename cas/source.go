@@ -161,11 +161,11 @@ func (w *walk) mark(tx *bolt.Tx, seq protocol.Seq) (protocol.Link, error) {
 		return protocol.Link{}, errNoCheckpoint
 	}
 	for name := w.name; ; {
+		if d := events.Get(eventKey(name, seq)); len(d) == 32 {
+			return linkOf(0x71, d), nil
+		}
 		base, shared, ok := parseBase(bases.Get([]byte(name)))
 		if !ok || seq > shared {
-			if d := events.Get(eventKey(name, seq)); len(d) == 32 {
-				return linkOf(0x71, d), nil
-			}
 			return protocol.Link{}, errNoCheckpoint
 		}
 		name = base
@@ -208,11 +208,6 @@ func (s *Store) recheck(ctx context.Context, w *walk) error {
 		now, err := s.readHead(tx, w.name)
 		if err != nil || now.Seq < head.Seq {
 			return err
-		}
-		if w.from == 0 { // the whole history is known: no need of the base any more
-			if err := sub(tx, indexBases).Delete([]byte(w.name)); err != nil {
-				return err
-			}
 		}
 		events := sub(tx, indexEvents)
 		for seq, l := range marks {

@@ -168,6 +168,12 @@ func TestAForkOfADeletedRunIsReadAndVerified(t *testing.T) {
 			t.Errorf("%d events", n)
 		}
 	}
+	if base, shared, err := s.Base(ctx, "two"); base != "one" || shared != 100 || err != nil {
+		t.Errorf("behind that its base is %q up to %d, %v", base, shared, err)
+	}
+	if forks := must(s.Forks(ctx, "one")); len(forks) != 1 || forks[0] != (Sharer{"two", 100}) {
+		t.Errorf("behind that the run has the forks %v", forks)
+	}
 	if r := must(Verify(ctx, s, VerifyOptions{All: true})); !r.OK {
 		t.Errorf("%v", r.Findings)
 	}
