@@ -17,6 +17,12 @@ type Lists interface {
 	Head(ctx context.Context, name string) (Head, error)
 	// Heads lists the heads with names that begin with prefix, by name.
 	Heads(ctx context.Context, prefix string) ([]Head, error)
+	// Newest lists the heads of all runs, the one that moved last first. Of a process
+	// that has asked before, it reads and checks again only those that moved since.
+	Newest(ctx context.Context) ([]Head, error)
+	// Moved gives a function that names the heads which moved, came or went since it was called before, by whichever process; known is
+	// false where any may have, as at the first call. One goroutine calls it.
+	Moved() func(ctx context.Context) (names []string, known bool, err error)
 	// Reader gives a function that reads many blocks one after another, as those of the files of a tree, and may remember what
 	// lay beside one that it read. What it gives must not be changed. soon are blocks that will be asked for in this order, if that is known.
 	Reader(ctx context.Context, soon ...protocol.Link) func(protocol.Link) ([]byte, error)
@@ -26,6 +32,33 @@ type Lists interface {
 }
 
 var _ Lists = (*Store)(nil)
+
+// NewerFirst is the order of Newest.
+func NewerFirst(a, b Head) int {
+	return cmp.Or(cmp.Compare(b.TS, a.TS), cmp.Compare(a.Name, b.Name))
+}
+
+// Rearrange makes of the heads that Newest gave before those that it gives now. gone are those of them that went or moved, fresh those that came or moved,
+// in any order. The heads before are not changed.
+func Rearrange(before, gone, fresh []Head) []Head {
+	if len(gone) == 0 && len(fresh) == 0 {
+		return before
+	}
+	slices.SortFunc(gone, NewerFirst)
+	slices.SortFunc(fresh, NewerFirst)
+	out := make([]Head, 0, max(len(before)-len(gone)+len(fresh), 0))
+	for _, h := range before {
+		if len(gone) > 0 && gone[0] == h {
+			gone = gone[1:]
+			continue
+		}
+		for len(fresh) > 0 && NewerFirst(fresh[0], h) < 0 {
+			out, fresh = append(out, fresh[0]), fresh[1:]
+		}
+		out = append(out, h)
+	}
+	return append(out, fresh...)
+}
 
 // Memories lists the scopes of memories there are, by name.
 func Memories(ctx context.Context, s Lists) ([]string, error) {

@@ -27,6 +27,7 @@ type Store struct {
 	gate  gate
 	queue queue
 	moved movedSignal
+	seen  seenHeads
 
 	healing  sync.Mutex   // held while the index is looked at and made anew
 	renewals atomic.Int64 // how often that was done

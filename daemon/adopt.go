@@ -8,7 +8,6 @@ import (
 	"wf/engine"
 	"wf/engine/rules"
 	"wf/protocol"
-	"wf/service/query"
 )
 
 // A Supervisor looks at the runs of its store at its start, and whenever something was committed:
@@ -91,7 +90,7 @@ func awaitChange(ctx context.Context, s protocol.Feed, since uint64, patience ti
 // were cut off, those that wait, and those that stopping a daemon suspended. What a person
 // suspended, an error or a limit, stays as it is. It looks only at runs that are wanted.
 func (k *Supervisor) adopt(wanted func(protocol.RunID) bool) error {
-	heads, err := query.Newest(k.ctx, k.s)
+	heads, err := k.s.Newest(k.ctx)
 	if err != nil {
 		return err
 	}

@@ -52,6 +52,7 @@ type Store struct {
 	life    context.Context // until Close
 	end     context.CancelCauseFunc
 	follows follower
+	newest  newest
 	worker  *worker
 	outage  *outage
 	orphans orphans
@@ -90,6 +91,7 @@ func Open(ctx context.Context, dsn string, o Options) (*Store, error) {
 	_, _ = rand.Read(s.by) // it never fails
 	s.outage = newOutage(o.Outage)
 	s.follows.ch, s.follows.turn = make(chan struct{}), make(chan struct{}, 1)
+	s.newest.turn = make(chan struct{}, 1)
 	if s.write, err = s.writer(ctx); err != nil {
 		return nil, err
 	}
@@ -284,7 +286,12 @@ func (s *Store) Head(ctx context.Context, name string) (h cas.Head, err error) {
 
 // Heads lists the heads with names that begin with prefix, by name.
 func (s *Store) Heads(ctx context.Context, prefix string) ([]cas.Head, error) {
-	got, err := s.query(ctx, `select name, cid, seq, ts from wf.heads where `+under("name")+` and cid is not null order by name`, prefixed(prefix)...)
+	return s.heads(ctx, under("name"), prefixed(prefix)...)
+}
+
+// heads are those that meet a condition, by name.
+func (s *Store) heads(ctx context.Context, where string, params ...param) ([]cas.Head, error) {
+	got, err := s.query(ctx, `select name, cid, seq, ts from wf.heads where `+where+` and cid is not null order by name`, params...)
 	if err != nil {
 		return nil, err
 	}

@@ -61,7 +61,7 @@ func (x Adopting) Adopt(ctx context.Context, u *compose.Setup, s store.Store) er
 	if held == nil {
 		return takeOver(ctx, u, s, x.heads)
 	}
-	all, err := query.Newest(ctx, s)
+	all, err := s.Newest(ctx)
 	if err != nil {
 		return err
 	}
@@ -91,7 +91,7 @@ func takeOver(ctx context.Context, u *compose.Setup, s store.Store, heads []cas.
 
 func headsToAdopt(ctx context.Context, u *compose.Setup, s store.Store, refs []string) ([]cas.Head, error) {
 	if len(refs) == 0 {
-		return query.Newest(ctx, s)
+		return s.Newest(ctx)
 	}
 	e := u.Engine(s, nil)
 	var out []cas.Head

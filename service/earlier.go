@@ -33,7 +33,7 @@ func Earlier(ctx context.Context, u *compose.Setup, dir, used string) (n int, in
 
 // startedIn counts the runs of a project in a store.
 func startedIn(ctx context.Context, s store.Store, project string) (n int, err error) {
-	heads, err := query.Newest(ctx, s)
+	heads, err := s.Newest(ctx)
 	for _, h := range heads {
 		if started, err := query.Started(ctx, s, protocol.RunOf(h.Name)); err == nil && started.Parent == nil && compose.ProjectOf(started.StartedIn()) == project {
 			n++

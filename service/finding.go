@@ -32,7 +32,7 @@ func (l *Local) indexed() *words.Index {
 
 // List lists runs, with one more than asked for to see whether there are others.
 func (l *Local) List(ctx context.Context, q api.Query) (*api.Page, error) {
-	heads, err := query.Newest(ctx, l.Store)
+	heads, err := l.Store.Newest(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +115,7 @@ func showHits(ctx context.Context, found *words.Found, rows []api.Row) error {
 
 // IndexAll indexes all that was said. progress, if it is not nil, is called with how many of the runs that were behind are done.
 func (l *Local) IndexAll(ctx context.Context, progress func(done, of int)) error {
-	heads, err := query.Newest(ctx, l.Store)
+	heads, err := l.Store.Newest(ctx)
 	if err == nil {
 		err = l.indexed().CatchUp(ctx, heads, words.CatchUpOptions{Progress: progress})
 	}
@@ -144,7 +144,7 @@ func (l *Local) KeepIndexed(ctx context.Context, tell func(protocol.RunID, error
 		changes, err := l.Store.Changes(ctx)
 		var heads []cas.Head
 		if err == nil {
-			heads, err = query.Newest(ctx, l.Store)
+			heads, err = l.Store.Newest(ctx)
 		}
 		if err == nil {
 			err = l.indexed().CatchUp(ctx, heads, words.CatchUpOptions{Tell: tell})

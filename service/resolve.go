@@ -133,7 +133,7 @@ func latestRun(ctx context.Context, u *compose.Setup, s store.Store, w api.Writt
 	if err != nil {
 		return "", err
 	}
-	heads, err := query.Newest(ctx, s)
+	heads, err := s.Newest(ctx)
 	if err != nil {
 		return "", err
 	}

@@ -17,9 +17,6 @@ type Store interface {
 	LockSink(ctx context.Context, name string) (unlock func() error, ok bool, err error)
 	// Find lists the stored blocks whose CID goes on with a text; see cas.Store.Find.
 	Find(ctx context.Context, part string) ([]protocol.Link, error)
-	// Moved gives a function that names the heads which moved, came or went since it was called before, by whichever process; known is
-	// false where any may have, as at the first call. One goroutine calls it.
-	Moved() func(ctx context.Context) (names []string, known bool, err error)
 	// Size measures the store.
 	Size(ctx context.Context) (cas.Size, error)
 	// Uncollected are the runs that were deleted and whose newest event is still stored.

@@ -68,6 +68,7 @@ func Exercise[S Store](t *testing.T, open Opener[S], moves func(t *testing.T, s 
 		{"derived values belong to a head", derived},
 		{"lists tell what there is", lists},
 		{"a prefix of names lists what begins with it", prefixes},
+		{"what moved is named, and the newest runs are listed", moved},
 		{"many goroutines append and none loses an event", concurrent},
 		{"a follower hears of every commit", follow},
 		{"a run has one driver", oneDriver},

@@ -14,7 +14,6 @@ import (
 	"wf/protocol"
 	"wf/service/compose"
 	"wf/service/notify"
-	"wf/service/query"
 	"wf/store"
 )
 
@@ -106,7 +105,7 @@ func workflows(ctx context.Context, u *compose.Setup, sinks []notify.Configured,
 		return known, nil
 	}
 	err = u.WithStore(ctx, func(s store.Store) error {
-		heads, err := query.Newest(ctx, s)
+		heads, err := s.Newest(ctx)
 		e := &engine.Engine{Store: s}
 		for _, h := range heads {
 			if time.Since(time.UnixMicro(h.TS)) > lookedBack || !slices.ContainsFunc(sinks, strange) {

@@ -10,7 +10,6 @@ import (
 	"wf/api"
 	"wf/protocol"
 	"wf/service/compose"
-	"wf/service/query"
 	"wf/store"
 )
 
@@ -29,7 +28,7 @@ func checkRuns(ctx context.Context, u *compose.Setup, now time.Time) (out []api.
 	}
 	var left, failed finding
 	err = u.WithStore(ctx, func(s store.Store) error {
-		heads, err := query.Newest(ctx, s)
+		heads, err := s.Newest(ctx)
 		if err != nil {
 			return err
 		}

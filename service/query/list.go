@@ -18,7 +18,7 @@ import (
 // Runs lists the runs that fit, newest first. A run that cannot be read, since it is damaged or of
 // a newer wf, hides no other: it is among unread.
 func Runs(ctx context.Context, e *engine.Engine, q api.Query) (out []api.Row, unread []error, err error) {
-	heads, err := Newest(ctx, e.Store)
+	heads, err := e.Store.Newest(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -29,7 +29,7 @@ func Runs(ctx context.Context, e *engine.Engine, q api.Query) (out []api.Row, un
 // A Listing is a list of runs that is to be read.
 type Listing struct {
 	api.Query
-	Heads []cas.Head                // as Newest gives them
+	Heads []cas.Head                // as Newest of a store gives them
 	Known Known                     // of their facts; nil is none
 	Said  func(protocol.RunID) bool // reports whether a run has the words and the person that are looked for; nil is that all do
 }
@@ -157,7 +157,7 @@ func behind(heads []cas.Head, place string) ([]cas.Head, error) {
 		return heads[i+1:], nil
 	}
 	last := cas.Head{Name: protocol.RunHead(run), TS: at.UnixMicro()}
-	i, here := slices.BinarySearchFunc(heads, last, inOrder)
+	i, here := slices.BinarySearchFunc(heads, last, cas.NewerFirst)
 	if here {
 		i++
 	}
@@ -184,18 +184,6 @@ func rowOf(h cas.Head, st *rules.State) api.Row {
 		row.Waiting = append(row.Waiting, x)
 	}
 	return row
-}
-
-// Newest lists the heads of all runs, the one that moved last first.
-func Newest(ctx context.Context, s engine.Store) ([]cas.Head, error) {
-	heads, err := s.Heads(ctx, protocol.RunHead(""))
-	slices.SortFunc(heads, inOrder)
-	return heads, err
-}
-
-// inOrder is the order of a list of runs; api.RowPlace is a place in it.
-func inOrder(a, b cas.Head) int {
-	return cmp.Or(cmp.Compare(b.TS, a.TS), cmp.Compare(a.Name, b.Name))
 }
 
 // Started reads the first event of a run.

@@ -18,7 +18,7 @@ type failing struct {
 	err error
 }
 
-func (f failing) Heads(context.Context, string) ([]cas.Head, error) {
+func (f failing) Newest(context.Context) ([]cas.Head, error) {
 	return []cas.Head{{Name: protocol.RunHead("R"), Seq: 1}}, nil
 }
 

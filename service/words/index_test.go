@@ -22,7 +22,6 @@ import (
 	"wf/files"
 	"wf/protocol"
 	"wf/roles"
-	"wf/service/query"
 )
 
 // talk is a workflow of a command that says the topic, a question, and another command.
@@ -117,7 +116,7 @@ func (p *place) answer(run protocol.RunID, text string) {
 
 func (p *place) heads() []cas.Head {
 	p.Helper()
-	heads, err := query.Newest(p.Context(), p.s)
+	heads, err := p.s.Newest(p.Context())
 	if err != nil {
 		p.Fatal(err)
 	}
