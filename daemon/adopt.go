@@ -2,6 +2,8 @@ package daemon
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"time"
 
 	"wf/cas"
@@ -163,7 +165,14 @@ func (k *Supervisor) adopted() bool {
 func (k *Supervisor) leave(run protocol.RunID, s unmanaged) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.unmanaged[run] = s
+	k.leaves(run, s)
+}
+
+// leaves is leave; the caller holds mu.
+func (k *Supervisor) leaves(run protocol.RunID, s unmanaged) {
+	if k.unmanaged[run] = s; !s.since.IsZero() {
+		k.restless[run] = true
+	}
 }
 
 // hold keeps a run that waits.
@@ -181,16 +190,34 @@ func (k *Supervisor) hold(run protocol.RunID, head protocol.Link, st *rules.Stat
 // lookAround looks at the runs with heads that moved, and at unmanaged ones that are quiet now. A run
 // that cannot be read does not stop the others.
 func (k *Supervisor) lookAround(moved bool) error {
-	if !moved && !k.unsettled() {
-		return nil
+	heads := map[string]cas.Head{}
+	var failed error // the others are looked at all the same
+	for _, run := range k.unsettled(moved) {
+		h, err := k.s.Head(k.ctx, protocol.RunHead(run))
+		if failed = err; err != nil {
+			break
+		}
+		heads[protocol.RunHead(run)] = h
 	}
-	heads, err := k.s.Heads(k.ctx, protocol.RunHead(""))
-	if err != nil {
-		return err
+	if moved && failed == nil {
+		var came []cas.Head
+		var all bool
+		came, all, failed = k.moves.Next(k.ctx)
+		for _, h := range came {
+			heads[h.Name] = h
+		}
+		if all {
+			k.forgetGone(heads)
+		}
 	}
 	now := time.Now()
-	for _, h := range heads {
-		run := protocol.RunOf(h.Name)
+	for _, name := range slices.Sorted(maps.Keys(heads)) {
+		h := heads[name]
+		run := protocol.RunOf(name)
+		if !h.Link.Defined() {
+			k.forget(run)
+			continue
+		}
 		var err error
 		switch k.sort(run, h.Link, now) {
 		case ours:
@@ -207,18 +234,54 @@ func (k *Supervisor) lookAround(moved bool) error {
 			k.leave(run, unmanaged{head: h.Link})
 		}
 	}
-	return nil
+	return failed
 }
 
-func (k *Supervisor) unsettled() bool {
+// unsettled are the runs that are to be looked at although they may not have moved: unmanaged ones until they are quiet and were
+// looked at, and behind a commit those that wait and could not be read.
+func (k *Supervisor) unsettled(moved bool) (runs []protocol.RunID) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	for _, s := range k.unmanaged {
-		if !s.since.IsZero() {
-			return true
+	for run := range k.unread {
+		if k.runs[run] == nil {
+			delete(k.unread, run)
+		} else if moved {
+			runs = append(runs, run)
 		}
 	}
-	return false
+	for run := range k.restless {
+		if k.unmanaged[run].since.IsZero() { // it was, or is managed
+			delete(k.restless, run)
+			continue
+		}
+		runs = append(runs, run)
+	}
+	return runs
+}
+
+// forgetGone drops what is kept of runs that were looked at and are not among all heads that there are.
+func (k *Supervisor) forgetGone(heads map[string]cas.Head) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	maps.DeleteFunc(k.unmanaged, func(run protocol.RunID, s unmanaged) bool {
+		_, there := heads[protocol.RunHead(run)]
+		return !there && s.since.IsZero()
+	})
+}
+
+// forget drops what is kept of a run that was deleted.
+func (k *Supervisor) forget(run protocol.RunID) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	delete(k.unmanaged, run)
+	delete(k.foreign, run)
+	delete(k.unread, run)
+	if r := k.runs[run]; r != nil && !r.driving {
+		if r.timer != nil {
+			r.timer.Stop()
+		}
+		delete(k.runs, run)
+	}
 }
 
 // What is to be done with a run, once its head was read.
@@ -245,7 +308,7 @@ func (k *Supervisor) sort(run protocol.RunID, head protocol.Link, now time.Time)
 	case k.alone, known && s.head == head && s.since.IsZero():
 		return nothing
 	case !known || s.head != head:
-		k.unmanaged[run] = unmanaged{head, now}
+		k.leaves(run, unmanaged{head, now})
 		return nothing
 	case now.Sub(s.since) < gracePeriod:
 		return nothing
@@ -292,12 +355,14 @@ func (k *Supervisor) consider(run protocol.RunID, h cas.Head) error {
 // look drives a run that waited if it no longer does.
 func (k *Supervisor) look(run protocol.RunID, head protocol.Link) error {
 	st, err := k.e.State(k.ctx, run)
-	if err != nil {
-		return err
-	}
-	own := st.Status().Final() || k.own(run)
+	own := err == nil && (st.Status().Final() || k.own(run))
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	if err != nil {
+		k.unread[run] = true
+		return err
+	}
+	delete(k.unread, run)
 	r := k.runs[run]
 	if r == nil || r.driving {
 		return nil
@@ -309,7 +374,7 @@ func (k *Supervisor) look(run protocol.RunID, head protocol.Link) error {
 	}
 	if !own {
 		delete(k.runs, run)
-		k.unmanaged[run] = unmanaged{head: head}
+		k.leaves(run, unmanaged{head: head})
 		return nil
 	}
 	switch st.Status() {

@@ -161,7 +161,7 @@ func (c *census) look(ctx context.Context) error {
 
 // recount looks at the runs with heads that moved.
 func (c *census) recount(ctx context.Context) error {
-	heads, err := c.s.Heads(ctx, protocol.RunHead(""))
+	heads, err := c.s.Newest(ctx)
 	if err != nil {
 		return err
 	}

@@ -43,7 +43,7 @@ type exporter struct {
 	log     *slog.Logger
 
 	sent *sentTraces
-	seen map[protocol.RunID]protocol.Link // heads that were looked at
+	runs cas.MovedRuns // that were not looked at
 }
 
 const (
@@ -66,7 +66,7 @@ func newExporter(to string, environ func(string) string, s store.Store, e *engin
 	if !strings.HasSuffix(u.Path, "/v1/traces") {
 		u = u.JoinPath("v1/traces")
 	}
-	x := &exporter{url: u.String(), headers: http.Header{}, s: s, e: e, tracer: tracer, log: log, seen: map[protocol.RunID]protocol.Link{}}
+	x := &exporter{url: u.String(), headers: http.Header{}, s: s, e: e, tracer: tracer, log: log, runs: cas.MovedRuns{Store: s}}
 	for _, pair := range strings.Split(environ(headersName), ",") {
 		if pair = strings.TrimSpace(pair); pair == "" {
 			continue
@@ -128,7 +128,7 @@ func (x *exporter) round(ctx context.Context) error {
 	} else if err != nil {
 		return err
 	}
-	heads, err := x.s.Heads(ctx, protocol.RunHead(""))
+	heads, err := x.runs.Due(ctx)
 	if err != nil {
 		return err
 	}
@@ -138,22 +138,21 @@ func (x *exporter) round(ctx context.Context) error {
 	}
 	for _, h := range heads {
 		run := protocol.RunOf(h.Name)
-		if x.seen[run] == h.Link || x.sent.has(run) {
-			continue
-		}
-		ended, err := x.ended(ctx, h)
-		if err == nil && ended {
-			switch {
-			case fresh:
-				err = x.sent.add(run)
-			default:
-				err = x.send(ctx, h, run)
+		if !x.sent.has(run) {
+			ended, err := x.ended(ctx, h)
+			if err == nil && ended {
+				switch {
+				case fresh:
+					err = x.sent.add(run)
+				default:
+					err = x.send(ctx, h, run)
+				}
+			}
+			if err != nil {
+				return fmt.Errorf("run %s: %w", run, err)
 			}
 		}
-		if err != nil {
-			return fmt.Errorf("run %s: %w", run, err)
-		}
-		x.seen[run] = h.Link
+		x.runs.Done(h)
 	}
 	if fresh {
 		return x.sent.begin()

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"wf/api"
+	"wf/cas"
 	"wf/engine"
 	"wf/engine/rules"
 	"wf/protocol"
@@ -44,10 +45,14 @@ type Supervisor struct {
 	mu        sync.Mutex
 	runs      map[protocol.RunID]*managed
 	unmanaged map[protocol.RunID]unmanaged // that may be left to the supervisor; see adopt.go
+	restless  map[protocol.RunID]bool      // of these at least those that are still to be looked at
+	unread    map[protocol.RunID]bool      // that wait, and could not be read
 	foreign   map[protocol.RunID]bool      // that came from elsewhere, and wait for wf store adopt
 	driving   int                          // runs that are driven
 	drives    uint64                       // that have ended
 	end       chan struct{}                // closed when the next one has; nil where no caller waits for it
+
+	moves cas.MovedRuns // of follow
 
 	looked chan struct{} // closed once all runs of the store were looked at
 	once   sync.Once     // closes it
@@ -70,6 +75,7 @@ type managed struct {
 func (k *Supervisor) Start() {
 	k.ctx, k.stop = context.WithCancelCause(context.Background())
 	k.runs, k.unmanaged, k.foreign = map[protocol.RunID]*managed{}, map[protocol.RunID]unmanaged{}, map[protocol.RunID]bool{}
+	k.restless, k.unread, k.moves = map[protocol.RunID]bool{}, map[protocol.RunID]bool{}, cas.MovedRuns{Store: k.s}
 	if q := k.queue(); q != nil {
 		k.work.Go(func() { k.serve(q) })
 		return
@@ -316,8 +322,8 @@ func (k *Supervisor) settle(run protocol.RunID, r *managed, st *rules.State, fai
 		if queued {
 			return next, false // the store knows when it is due
 		}
-		if errors.Is(failed, protocol.ErrRunLive) || errors.Is(failed, protocol.ErrFenced) || errors.Is(failed, protocol.ErrRestoreOpen) { // another process may leave it waiting, or end that
-			k.unmanaged[run] = unmanaged{since: time.Now()}
+		if !k.alone { // its head may not move again: it is looked at once more, as another process may leave it waiting
+			k.leaves(run, unmanaged{since: time.Now()})
 		}
 		return next, false
 	}
@@ -327,6 +333,7 @@ func (k *Supervisor) settle(run protocol.RunID, r *managed, st *rules.State, fai
 	head, seq, err := k.s.Tip(k.ctx, run)
 	switch {
 	case err != nil:
+		k.unread[run] = true
 		k.log.Error("the run cannot be read; wf verify tells more", "run", run, "why", err)
 	case seq != st.Seq:
 		return engine.DriveOptions{By: "wf serve"}, true

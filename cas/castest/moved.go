@@ -49,6 +49,7 @@ func moved(t *testing.T, open func() Store) {
 		}
 		cursors = append(cursors, c)
 	}
+	due, known := cas.MovedRuns{Store: stores[0]}, map[string]cas.Head{} // as a follower knows the runs that had to be told of all
 	unknown := 0
 	check := func(i int) {
 		t.Helper()
@@ -62,6 +63,32 @@ func moved(t *testing.T, open func() Store) {
 				t.Fatalf("%d, store %d: the newest runs (-want +have):\n%s", i, k, cmp.Diff(want, newest))
 			}
 			clear(newest) // it is the caller's
+		}
+		hasty, stop := context.WithTimeout(ctx, time.Duration(dice.IntN(2000))*time.Microsecond)
+		_, _ = due.Due(hasty) // what it should have given is given by the next one
+		stop()
+		all := must(due.Due(ctx))(t)
+		for _, h := range all {
+			if dice.IntN(4) > 0 { // else it stays due
+				known[h.Name] = h
+				due.Done(h)
+			}
+		}
+		late := map[string]bool{}
+		for _, h := range must(due.Due(ctx))(t) {
+			late[h.Name] = true
+		}
+		for _, h := range must(stores[0].Heads(ctx, protocol.RunHead("")))(t) {
+			if known[h.Name] != h && !late[h.Name] {
+				t.Fatalf("%d: %s moved, and is not due", i, h.Name)
+			}
+			delete(late, h.Name)
+		}
+		if len(late) > 0 {
+			t.Fatalf("%d: due, and gone: %v", i, late)
+		}
+		if dice.IntN(10) == 0 {
+			due.Forget()
 		}
 		for k, c := range cursors {
 			if dice.IntN(1+3*k) > 0 { // some ask seldom
@@ -106,6 +133,14 @@ func moved(t *testing.T, open func() Store) {
 			b := cas.Batch{Blocks: []cas.Block{many}}
 			for k := range tooMany {
 				b.Moves = append(b.Moves, cas.Move{Name: fmt.Sprintf("memory/many-%d", k), New: many.Link, TS: ts()})
+			}
+			commit(s, b)
+		case n == 0: // more at once than are read one by one
+			var b cas.Batch
+			for k := range 50 {
+				e := must(cas.Encode(protocol.Event{Kind: protocol.KindEvent, V: protocol.RecordVersion, Seq: 1, TS: ts(), Type: protocol.EvText, Data: []byte{0xa0}}))(t)
+				b.Blocks = append(b.Blocks, e)
+				b.Moves = append(b.Moves, cas.Move{Name: protocol.RunHead(protocol.RunID(fmt.Sprintf("many%d-%d", i, k))), New: e.Link, Events: []cas.EventRef{{Seq: 1, CID: e.Link}}, TS: ts()})
 			}
 			commit(s, b)
 		case n < 3 || len(runs) < 3:

@@ -117,7 +117,7 @@ func (b *bench) sink(s protocol.Sink, answer func(*Message) error) *receiver {
 
 // restart is another process: it knows what is stored.
 func (b *bench) restart() {
-	b.k = &server{d: b.d, held: map[string]*sink{}, heads: map[protocol.RunID]protocol.Link{}}
+	b.k = &server{d: b.d, held: map[string]*sink{}, runs: cas.MovedRuns{Store: b.d.Store}}
 }
 
 // round looks and delivers until nothing is due, and says when something will be.
@@ -137,7 +137,7 @@ func (b *bench) round() (next time.Time) {
 			b.t.Fatal(err)
 		}
 		b.k.held[name] = &sink{journal: j, d: b.d, wake: make(chan struct{}, 1)}
-		clear(b.k.heads)
+		b.k.runs.Forget()
 	}
 	for _, k := range b.k.held {
 		if err := k.catchUp(ctx); err != nil {

@@ -23,7 +23,7 @@ const (
 // Serve delivers until ctx ends: to every sink of the configs, and of the workflows that were trusted with it, which
 // no other process delivers to.
 func (d *Deliverer) Serve(ctx context.Context) {
-	s := server{d: d, held: map[string]*sink{}, heads: map[protocol.RunID]protocol.Link{}}
+	s := server{d: d, held: map[string]*sink{}, runs: cas.MovedRuns{Store: d.Store}}
 	defer s.close()
 	for ctx.Err() == nil {
 		since, err := d.Store.Changes(ctx)
@@ -49,8 +49,8 @@ type server struct {
 	d      *Deliverer
 	opened bool
 	held   map[string]*sink
-	waits  bool                             // for sinks that another process has
-	heads  map[protocol.RunID]protocol.Link // of runs, as they were looked at for all sinks that are held
+	waits  bool          // for sinks that another process has
+	runs   cas.MovedRuns // that were not looked at for all sinks that are held
 	work   sync.WaitGroup
 }
 
@@ -133,22 +133,16 @@ func (s *server) take(ctx context.Context, name string) error {
 	}
 	k := &sink{journal: j, d: s.d, unlock: unlock, wake: make(chan struct{}, 1)}
 	s.held[name] = k
-	clear(s.heads) // it has not seen them
+	s.runs.Forget() // it has seen none
 	s.work.Go(func() { k.pump(ctx) })
 	return nil
 }
 
 // look looks at the runs that moved.
 func (s *server) look(ctx context.Context) error {
-	heads, err := s.d.Store.Heads(ctx, protocol.RunHead(""))
+	moved, err := s.runs.Due(ctx)
 	if err != nil {
 		return err
-	}
-	var moved []cas.Head
-	for _, h := range heads {
-		if s.heads[protocol.RunOf(h.Name)] != h.Link {
-			moved = append(moved, h)
-		}
 	}
 	for len(moved) > 0 {
 		n := min(len(moved), batch)
@@ -191,7 +185,7 @@ func (s *server) lookAt(ctx context.Context, heads []cas.Head) error {
 		k.wakeUp()
 	}
 	for _, h := range heads {
-		s.heads[protocol.RunOf(h.Name)] = h.Link
+		s.runs.Done(h)
 	}
 	return nil
 }
