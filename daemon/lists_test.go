@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -21,6 +22,7 @@ import (
 	"wf/api"
 	"wf/cas"
 	"wf/daemon"
+	"wf/engine"
 	"wf/hub/guard"
 	"wf/hub/lists"
 	"wf/protocol"
@@ -299,6 +301,72 @@ func TestListsAreForThoseThatMayReadThem(t *testing.T) {
 	}
 }
 
+// fill begins runs of one event.
+func fill(b *testing.B, s store.Store, runs int) {
+	b.Helper()
+	for first := 0; first < runs; first += 500 {
+		var batch cas.Batch
+		for i := first; i < first+500; i++ {
+			e, err := cas.Encode(protocol.Event{Kind: protocol.KindEvent, V: protocol.RecordVersion, Seq: 1, TS: int64(i + 1), Type: protocol.EvText, Data: []byte{0xa0}})
+			if err != nil {
+				b.Fatal(err)
+			}
+			batch.Blocks = append(batch.Blocks, e)
+			batch.Moves = append(batch.Moves, cas.Move{Name: protocol.RunHead(protocol.RunID(fmt.Sprintf("R-%06d", i))), New: e.Link, TS: int64(i + 1), Events: []cas.EventRef{{Seq: 1, CID: e.Link}}})
+		}
+		if err := s.Commit(b.Context(), batch); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// What a process spends on one change beside many runs: the commit, a supervisor, the frame, and the heads of the list that a client reads then.
+func BenchmarkAChangeIsPushed(b *testing.B) {
+	spent := func() time.Duration {
+		var u syscall.Rusage
+		if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+			b.Fatal(err)
+		}
+		return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+	}
+	for _, runs := range []int{1000, 10_000, 100_000} {
+		b.Run(fmt.Sprint(runs), func(b *testing.B) {
+			s, err := cas.Open(b.Context(), b.TempDir(), cas.Options{})
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer s.Close()
+			fill(b, s, runs)
+			k := daemon.NewSupervisor(s, &engine.Engine{Store: s, Version: "test"}, slog.New(slog.DiscardHandler))
+			k.Start()
+			defer k.Close()
+			board := daemon.NewLists(s, storeTables{s: s}, slog.New(slog.DiscardHandler))
+			b.Cleanup(board.Close)
+			frames := listening(b, board, protocol.ListRuns)
+			told(b, frames, "", protocol.ListRuns)
+			for k.Kept() < runs { // looked at
+				<-time.After(lists.Every)
+			}
+			change := func() {
+				if err := write(s, "start", "N"); err != nil {
+					b.Fatal(err)
+				}
+				told(b, frames, "N", protocol.ListRuns)
+				if heads, err := s.Newest(b.Context()); err != nil || len(heads) != runs+1 {
+					b.Fatal(len(heads), err)
+				}
+			}
+			change()
+			before := spent()
+			for b.Loop() {
+				change()
+				<-time.After(2 * lists.Every)
+			}
+			b.ReportMetric(float64((spent()-before).Microseconds())/1000/float64(b.N), "cpu-ms/change")
+		})
+	}
+}
+
 // How long a commit takes to be told, beside 10,000 runs, and what one look costs.
 func BenchmarkListsTold(b *testing.B) {
 	for _, kind := range []string{"directory", "database"} {
@@ -317,21 +385,7 @@ func BenchmarkListsTold(b *testing.B) {
 				defer opened.Close()
 				*to = opened
 			}
-			const runs = 10_000
-			for first := 0; first < runs; first += 500 {
-				var batch cas.Batch
-				for i := first; i < first+500; i++ {
-					e, err := cas.Encode(protocol.Event{Kind: protocol.KindEvent, V: protocol.RecordVersion, Seq: 1, TS: int64(i + 1), Type: protocol.EvText, Data: []byte{0xa0}})
-					if err != nil {
-						b.Fatal(err)
-					}
-					batch.Blocks = append(batch.Blocks, e)
-					batch.Moves = append(batch.Moves, cas.Move{Name: protocol.RunHead(protocol.RunID(fmt.Sprintf("R-%05d", i))), New: e.Link, TS: int64(i + 1), Events: []cas.EventRef{{Seq: 1, CID: e.Link}}})
-				}
-				if err := s.Commit(b.Context(), batch); err != nil {
-					b.Fatal(err)
-				}
-			}
+			fill(b, s, 10_000)
 			board := daemon.NewLists(s, storeTables{s: s}, slog.New(slog.DiscardHandler))
 			b.Cleanup(board.Close)
 			frames := listening(b, board, protocol.ListRuns)
