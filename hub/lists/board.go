@@ -101,7 +101,7 @@ func (b *Board) Serve(ctx context.Context, r protocol.Request, send func(*protoc
 	defer b.unsubscribe(s)
 	due := time.NewTimer(0)
 	defer due.Stop()
-	for {
+	for ctx.Err() == nil { // also where a frame is always due, since sending one takes that long
 		f, wait := b.next(s, time.Now())
 		if f != nil {
 			f.ID = r.ID
@@ -119,16 +119,17 @@ func (b *Board) Serve(ctx context.Context, r protocol.Request, send func(*protoc
 		case <-s.wake:
 		case <-later:
 		case <-ctx.Done():
-			return context.Cause(ctx)
 		}
 	}
+	return context.Cause(ctx)
 }
 
 // next is the frame that is due, or else how long the first one is not; 0 where there is nothing to tell.
 func (b *Board) next(s *subscription, now time.Time) (f *protocol.Frame, wait time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for _, list := range b.Of { // in one order, so that no list keeps another from being told
+	var due protocol.List // of which the last frame is the oldest: so no list keeps another from being told, however slow the client is
+	for _, list := range b.Of {
 		p := s.lists[list]
 		if p == nil || p.empty() {
 			continue
@@ -139,11 +140,17 @@ func (b *Board) next(s *subscription, now time.Time) (f *protocol.Frame, wait ti
 			}
 			continue
 		}
-		f = &protocol.Frame{Type: protocol.FrameListChanged, List: list, All: p.all, Runs: slices.Sorted(maps.Keys(p.runs))}
-		*p = pending{last: now}
-		return f, 0
+		if due == "" || p.last.Before(s.lists[due].last) {
+			due = list
+		}
 	}
-	return nil, wait
+	if due == "" {
+		return nil, wait
+	}
+	p := s.lists[due]
+	f = &protocol.Frame{Type: protocol.FrameListChanged, List: due, All: p.all, Runs: slices.Sorted(maps.Keys(p.runs))}
+	*p = pending{last: now}
+	return f, 0
 }
 
 func (b *Board) subscribe(wanted []protocol.List) (*subscription, error) {
@@ -154,7 +161,7 @@ func (b *Board) subscribe(wanted []protocol.List) (*subscription, error) {
 		}
 	}
 	if len(s.lists) == 0 {
-		return nil, fmt.Errorf("lists %.200q: there are %q: %w", wanted, b.Of, protocol.ErrBadRequest)
+		return nil, fmt.Errorf("lists %.200q: there are %q: %w", wanted[:min(len(wanted), 8)], b.Of, protocol.ErrBadRequest)
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()

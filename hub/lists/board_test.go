@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -169,11 +170,150 @@ func TestAClientThatStallsIsToldOnce(t *testing.T) {
 			synctest.Wait() // slow has its first frame
 		}
 		<-slow.gate
-		expect(t, slow, some(protocol.ListRuns, "0"), all(protocol.ListRuns), all(protocol.ListTables))
+		expect(t, slow, some(protocol.ListRuns, "0"), all(protocol.ListTables), all(protocol.ListRuns))
 		time.AfterFunc(time.Minute, func() { b.Moved(protocol.ListRuns, "a minute later") })
 		expect(t, slow, some(protocol.ListRuns, "a minute later")) // and no frame before it
 		slow.leave()
 		quick.leave()
+		b.Close()
+	})
+}
+
+// A client that takes a frame at a time, each later than the next one is due, is told of each list.
+func TestASlowClientIsToldOfEachList(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := &lists.Board{Of: both, Source: watching}
+		ctx, cancel := context.WithCancel(t.Context())
+		told, ended := map[protocol.List]int{}, make(chan error, 1)
+		go func() {
+			ended <- b.Serve(ctx, protocol.Request{Lists: both}, func(f *protocol.Frame) error {
+				<-time.After(2 * lists.Every)
+				told[f.List]++
+				for _, list := range both { // they change all the time
+					b.Moved(list, "A")
+				}
+				if told[f.List] == 10 {
+					cancel()
+				}
+				return nil
+			})
+		}()
+		if err := <-ended; !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+		for _, list := range both {
+			if told[list] < 9 {
+				t.Errorf("frames about %s: %v", list, told)
+			}
+		}
+		b.Close()
+	})
+}
+
+// client is one of many.
+type client struct {
+	*told
+	of     []protocol.List
+	owed   map[protocol.List]map[protocol.RunID]bool
+	stalls bool
+}
+
+func (c *client) goOn() {
+	if c.stalls {
+		<-c.gate
+		c.stalls = false
+	}
+}
+
+// A hundred clients that want different lists, of which some take nothing for a while, come and go: each is told of what moved after it was told of everything.
+func TestEveryClientIsToldOfEveryMove(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	synctest.Test(t, func(t *testing.T) {
+		dice := rand.New(rand.NewPCG(seed, 1))
+		b := &lists.Board{Of: both, Source: watching}
+		come := func() *client {
+			c := &client{of: [][]protocol.List{both, both[:1], both[1:]}[dice.IntN(3)], owed: map[protocol.List]map[protocol.RunID]bool{}}
+			c.told = join(t, b, c.of...)
+			for range c.of {
+				f := c.next()
+				if !f.All {
+					t.Fatalf("the first frame: %+v", f)
+				}
+				c.owed[f.List] = map[protocol.RunID]bool{}
+			}
+			return c
+		}
+		stays := join(t, b, both...) // so that the lists stay watched
+		go func() {
+			for range stays.frames {
+			}
+		}()
+		var clients []*client
+		for range 100 {
+			clients = append(clients, come())
+		}
+		take := func(c *client, f protocol.Frame) {
+			if f.All {
+				clear(c.owed[f.List])
+			}
+			for _, run := range f.Runs {
+				delete(c.owed[f.List], run)
+			}
+			if len(f.Runs) > protocol.MaxListed {
+				t.Errorf("a frame names %d runs", len(f.Runs))
+			}
+		}
+		for range 300 {
+			list := both[dice.IntN(2)]
+			var runs []protocol.RunID
+			for range []int{1, 1, 1, 100, protocol.MaxListed, protocol.MaxListed + 1}[dice.IntN(6)] {
+				runs = append(runs, protocol.RunID(fmt.Sprint(dice.IntN(1000))))
+			}
+			for _, c := range clients {
+				for _, run := range runs {
+					if c.owed[list] != nil {
+						c.owed[list][run] = true
+					}
+				}
+			}
+			b.Moved(list, runs...)
+			<-time.After(time.Duration(dice.IntN(150)) * time.Millisecond)
+			for i, c := range clients {
+				switch n := dice.IntN(40); {
+				case n == 0 && !c.stalls: // takes nothing for a while
+					c.gate <- true
+					c.stalls = true
+				case n == 1:
+					c.goOn()
+				case n == 2 && dice.IntN(20) == 0:
+					c.goOn()
+					c.leave()
+					clients[i] = come()
+					continue
+				}
+				for len(c.frames) > 0 {
+					take(c, c.next())
+				}
+			}
+		}
+		for _, c := range clients {
+			c.goOn()
+		}
+		<-time.After(time.Minute)
+		for i, c := range clients {
+			for len(c.frames) > 0 {
+				take(c, c.next())
+			}
+			for list, owed := range c.owed {
+				if len(owed) > 0 {
+					t.Errorf("client %d was not told of %d runs of %s", i, len(owed), list)
+				}
+			}
+			c.leave()
+		}
+		stays.leave()
+		close(stays.frames)
 		b.Close()
 	})
 }
