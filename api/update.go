@@ -64,3 +64,17 @@ const (
 func HeadMoved(run protocol.RunID, common protocol.Seq) string {
 	return fmt.Sprintf("the head of run %s was put on another history; event %d is the last of both", run, common)
 }
+
+// EventOf is one event of a run.
+func EventOf(ctx context.Context, f Follower, run protocol.RunID, seq protocol.Seq) (out Update, err error) {
+	err = f.Follow(ctx, run, Following{From: seq - 1, To: seq}, func(u Update) error {
+		if u.Entry != nil {
+			out = u
+		}
+		return nil
+	})
+	if err == nil && out.Entry == nil {
+		err = protocol.ErrCorrupt.With("", "run %s has no event %d", run, seq)
+	}
+	return out, err
+}

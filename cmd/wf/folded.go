@@ -76,7 +76,7 @@ func (a *app) measure(ctx context.Context, p *target, v *api.Run, fans map[strin
 		for _, s := range fan.Items {
 			last, open, called = max(last, s.Ended), open || s.Ended == 0, called || s.Usage.Calls > 0
 		}
-		first, err := eventOf(ctx, p, v.ID, fan.Items[0].Began)
+		first, err := api.EventOf(ctx, p, v.ID, fan.Items[0].Began)
 		if err != nil {
 			return err
 		}
@@ -86,7 +86,7 @@ func (a *app) measure(ctx context.Context, p *target, v *api.Run, fans map[strin
 		end, err := time.Parse(time.RFC3339, v.Updated)
 		if !open {
 			var x api.Update
-			if x, err = eventOf(ctx, p, v.ID, last); err == nil {
+			if x, err = api.EventOf(ctx, p, v.ID, last); err == nil {
 				end = x.Entry.Time()
 			}
 		}
@@ -106,18 +106,4 @@ func (a *app) measure(ctx context.Context, p *target, v *api.Run, fans map[strin
 		fan.Cost = render.CostOf(cost.Items, func(r *api.CostRow) bool { return render.FanOf(&api.Step{ID: r.Name}) == name })
 	}
 	return nil
-}
-
-// eventOf is one event of a run.
-func eventOf(ctx context.Context, p *target, run protocol.RunID, seq protocol.Seq) (out api.Update, err error) {
-	err = p.Follow(ctx, run, api.Following{From: seq - 1, To: seq}, func(u api.Update) error {
-		if u.Entry != nil {
-			out = u
-		}
-		return nil
-	})
-	if err == nil && out.Entry == nil {
-		err = protocol.ErrCorrupt.With("", "run %s has no event %d", run, seq)
-	}
-	return out, err
 }

@@ -38,16 +38,75 @@ type Folder struct {
 	fans map[string]*fan
 }
 
+// A Tally counts how the items of a fan-out stand, as far as they are known.
+type Tally struct {
+	of     int               // items in all
+	how    map[string]string // how each item that began stands, by step: how it ended, "running" or "waiting"
+	counts map[string]int    // how many stand how
+}
+
+// NewTally is the tally of a fan-out of so many items, 0 where that is unknown.
+func NewTally(of int) Tally {
+	t := Tally{how: map[string]string{}, counts: map[string]int{}}
+	t.Of(of)
+	return t
+}
+
+// Of takes in how many items there are.
+func (t *Tally) Of(n int) {
+	if more := n - len(t.how); more > 0 {
+		t.of, t.counts[toCome] = n, more
+	}
+}
+
+// Take takes in how an item stands now.
+func (t *Tally) Take(s *api.Step) { t.stands(s.ID, Stands(s)) }
+
+// Long reports whether there are too many items to show them one by one.
+func (t *Tally) Long() bool { return max(t.of, len(t.how)) > foldFrom }
+
+// Odd reports whether an item wants to be looked at.
+func (t *Tally) Odd(step string) bool { return odds(t.how[step]) }
+
+// Worst is the state that stands for all items, as a sign shows it.
+func (t *Tally) Worst() string { return worst(t.counts) }
+
+// String is how many items stand how.
+func (t *Tally) String() string {
+	return fmt.Sprintf("%s items: %s", grouped(max(t.of, len(t.how))), tally(t.counts))
+}
+
+// Short is String without the items that ended well, where others did not.
+func (t *Tally) Short() string {
+	counts := maps.Clone(t.counts)
+	delete(counts, string(protocol.StepOK))
+	if len(counts) == 0 {
+		return t.String()
+	}
+	return grouped(max(t.of, len(t.how))) + ": " + tally(counts)
+}
+
+// stands takes in how an item stands now.
+func (t *Tally) stands(step, how string) {
+	was, begun := t.how[step]
+	if !begun {
+		was = toCome
+	}
+	if t.counts[was]--; t.counts[was] <= 0 {
+		delete(t.counts, was)
+	}
+	t.how[step] = how
+	t.counts[how]++
+}
+
 // fan is a fan-out as far as its events came.
 type fan struct {
+	Tally
 	name        string
-	of          int
-	how         map[string]string // how each item that began stands, by step: how it ended, "running" or "waiting"
-	counts      map[string]int    // how many stand how
-	told        int               // tenths that have a line
-	cut         map[string]bool   // items whose newest reply was cut off
-	odd         map[string]int    // items that want to be looked at, with how many came before
-	began, last int64             // µs
+	told        int             // tenths that have a line
+	cut         map[string]bool // items whose newest reply was cut off
+	odd         map[string]int  // items that want to be looked at, with how many came before
+	began, last int64           // µs
 	usage       protocol.UsageSum
 	cost        int64 // pico-dollars of the calls whose price is known
 }
@@ -97,7 +156,7 @@ func (b Backdrop) fold(run protocol.RunID, step string, at int64, d protocol.Dat
 	}
 	out := folding{fan: x}
 	if x == nil {
-		x = &fan{name: name, of: begun.Of, how: map[string]string{}, counts: map[string]int{toCome: begun.Of}, cut: map[string]bool{}, odd: map[string]int{}, began: at}
+		x = &fan{Tally: NewTally(begun.Of), name: name, cut: map[string]bool{}, odd: map[string]int{}, began: at}
 		if f.fans == nil {
 			f.fans = map[string]*fan{}
 		}
@@ -177,22 +236,9 @@ func (b Backdrop) itemEnded(step string, d protocol.StepCompleted, cut bool) str
 // isRed reports whether an item that ended so ended ok, and is to be looked at.
 func isRed(how string) bool { return isExit(how) && how != "exit 0" || how == cutShort }
 
-// odds reports whether an item that ended so wants to be looked at.
+// odds reports whether an item that stands so wants to be looked at.
 func odds(how string) bool {
-	return how != string(protocol.StepOK) && how != string(protocol.StepSkipped)
-}
-
-// stands takes in how an item stands now.
-func (x *fan) stands(step, how string) {
-	was, begun := x.how[step]
-	if !begun {
-		was = toCome
-	}
-	if x.counts[was]--; x.counts[was] <= 0 {
-		delete(x.counts, was)
-	}
-	x.how[step] = how
-	x.counts[how]++
+	return !slices.Contains([]string{"", string(protocol.StepOK), string(protocol.StepSkipped), "running", "queued", "held"}, how)
 }
 
 // ended is how many items have ended.
@@ -223,13 +269,11 @@ func (x *fan) progress(run protocol.RunID) (lines []string) {
 // String is the fan-out on one line, without its name.
 func (x *fan) String() string {
 	span := Span(time.Duration(x.last-x.began) * time.Microsecond)
-	return fmt.Sprintf("%s items: %s in %s%s", grouped(x.of), tally(x.counts), span, x.spent())
+	return fmt.Sprintf("%s in %s%s", x.Tally.String(), span, x.spent())
 }
 
 // standing is how far it came, without its time.
-func (x *fan) standing() string {
-	return fmt.Sprintf("%s items: %s%s", grouped(x.of), tally(x.counts), x.spent())
-}
+func (x *fan) standing() string { return x.Tally.String() + x.spent() }
 
 // spent is what the model calls of the items used and cost, "" without any.
 func (x *fan) spent() string {
@@ -242,9 +286,6 @@ func (x *fan) spent() string {
 	}
 	return text
 }
-
-// worst is the state that stands for the whole fan-out.
-func (x *fan) worst() string { return worst(x.counts) }
 
 // worst is the state that stands for items of which so many stand how, as a sign shows it.
 func worst(counts map[string]int) string {

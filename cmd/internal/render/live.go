@@ -82,7 +82,7 @@ func (l *live) Close() {
 	for _, s := range slices.Clone(l.open) {
 		if s.fan != nil { // what came of it as far as it came
 			s.fan.leave()
-			l.close1(s.id, l.row(l.w.sign(s.fan.worst()), s.id, s.fan.String()))
+			l.close1(s.id, l.row(l.w.sign(s.fan.Worst()), s.id, s.fan.String()))
 		}
 	}
 	l.open = nil
@@ -108,7 +108,7 @@ func (l *live) Notice(n api.Update) {
 			l.over++
 		}
 		if x.fan.done() {
-			l.close1(x.fan.name, l.row(l.w.sign(x.fan.worst()), x.fan.name, x.fan.String()))
+			l.close1(x.fan.name, l.row(l.w.sign(x.fan.Worst()), x.fan.name, x.fan.String()))
 		}
 	}
 	for _, text := range x.before {

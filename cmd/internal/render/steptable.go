@@ -63,7 +63,8 @@ func (p *Printer) stepTable(run protocol.RunID, steps []*api.Step, fans map[stri
 	return Table(p.Out, rows)
 }
 
-func (p *Printer) stepRow(s *api.Step) []string {
+// Note is what a step concluded, or why it failed or waits, on one line.
+func Note(s *api.Step) string {
 	note := OneLine(said(s), 60)
 	if n := failures(s); n > 0 && s.Status != string(protocol.StepFailed) {
 		note = fmt.Sprintf("(after %s) %s", protocol.Plural(n, "failed attempt"), note)
@@ -83,6 +84,11 @@ func (p *Printer) stepRow(s *api.Step) []string {
 	if len(s.Compactions) > 0 {
 		note = "(compacted) " + note
 	}
+	return note
+}
+
+func (p *Printer) stepRow(s *api.Step) []string {
+	note := Note(s)
 	sign := s.Status
 	if s.Item != nil && isRed(Stands(s)) {
 		sign = redItem
@@ -95,23 +101,18 @@ func (p *Printer) stepRow(s *api.Step) []string {
 
 // foldedRows are a line for a fan-out, and those of its items that want to be looked at.
 func (p *Printer) foldedRows(run protocol.RunID, fan *FanOut) [][]string {
-	counts := map[string]int{}
 	var rows [][]string
-	odd := 0
+	odd, all := 0, NewTally(0)
 	for _, s := range fan.Items {
-		how := Stands(s)
-		counts[how]++
-		if !odds(how) || s.Status == "running" || s.Status == "queued" {
+		if all.Take(s); !all.Odd(s.ID) {
 			continue
 		}
 		if odd++; odd <= oddMax {
 			rows = append(rows, p.stepRow(s))
 		}
 	}
-	name, of := FanOf(fan.Items[0]), max(fan.Of, len(fan.Items))
-	if more := of - len(fan.Items); more > 0 {
-		counts[toCome] = more
-	}
+	name := FanOf(fan.Items[0])
+	all.Of(fan.Of)
 	if odd > oddMax {
 		rows = append(rows, []string{"", fmt.Sprintf("… %s more of %s: %s", grouped(odd-oddMax), name, allCommand("show", run))})
 	}
@@ -119,8 +120,8 @@ func (p *Printer) foldedRows(run protocol.RunID, fan *FanOut) [][]string {
 	if fan.Span > 0 {
 		span = Span(fan.Span)
 	}
-	text := strings.TrimSpace(fmt.Sprintf("%s items: %s  %s", grouped(of), tally(counts), fan.Cost))
-	return slices.Concat([][]string{{"  " + p.Out.sign(worst(counts)), name, span, text}}, rows)
+	text := strings.TrimSpace(all.String() + "  " + fan.Cost)
+	return slices.Concat([][]string{{"  " + p.Out.sign(all.Worst()), name, span, text}}, rows)
 }
 
 // Stands is how a step stands, in a word: its status, held, or what is to be looked at of one that ended ok: the
