@@ -80,9 +80,13 @@ func (a *App) act(name string) tea.Cmd {
 			})
 		}}, "y cancels it")
 	case "F":
-		step := a.step.id
-		if step == "" {
+		step := a.chosenStep().ID
+		switch {
+		case a.step.id == "":
 			a.tell("the run has no step yet to fork at")
+			return nil
+		case step == "":
+			a.tell("choose an item to fork at: Space unfolds the fan-out")
 			return nil
 		}
 		fork := func(hold bool) func() tea.Cmd {
@@ -165,7 +169,7 @@ func (a *App) answers() tea.Cmd {
 		return a.fill(nil)
 	}
 	if q.Step != a.step.id { // what is answered is shown
-		a.step.choose(q.Step)
+		a.reveal(q.Step)
 		a.top, a.left, a.part, a.text = 0, 0, 0, ""
 		return a.readPage()
 	}

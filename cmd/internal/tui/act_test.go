@@ -7,6 +7,7 @@ import (
 
 	"wf/api"
 	"wf/cmd/internal/screentest"
+	"wf/cmd/internal/tui"
 	"wf/protocol"
 )
 
@@ -229,20 +230,32 @@ func TestLongRunsAreReadInParts(t *testing.T) {
 	s.Shows("of 5001") // what was read before is still there
 	s.Press("G")
 	s.Shows("Output of AAAA b#1")
-	source.mu.Lock()
-	for i := range 300 { // more at once than are read again: there would be a gap
-		v.Steps = append(v.Steps[:len(v.Steps):len(v.Steps)], &api.Step{ID: fmt.Sprintf("c#%d", i+1), Status: "ok", CID: cid("abcdefgh"), Began: protocol.Seq(20_001 + 2*i), Ended: protocol.Seq(20_002 + 2*i)})
+	more := func(role string, n int) { // that begin and end at once
+		source.mu.Lock()
+		at := v.Steps[len(v.Steps)-1].Began
+		for i := range n {
+			v.Steps = append(v.Steps[:len(v.Steps):len(v.Steps)], &api.Step{ID: fmt.Sprintf("%s#%d", role, i+1), Status: "ok", CID: cid("abcdefgh"), Began: at + protocol.Seq(2*i+1), Ended: at + protocol.Seq(2*i+2)})
+		}
+		moved := source.moved["AAAA"]
+		source.mu.Unlock()
+		moved()
+		s.Shows(fmt.Sprintf("Output of AAAA %s#%d", role, n))
 	}
-	moved = source.moved["AAAA"]
-	source.mu.Unlock()
-	moved()
-	s.Shows("Output of AAAA c#300")
+	more("c", 300) // more than are read again: what is between is read too
 	s.Shows("5301 of 5301")
 	s.Press("g")
-	s.Shows("Output of AAAA c#101")
-	s.Shows("5102 of 5301")
+	s.Until("what was read before", func(now string) bool {
+		return strings.Contains(now, "4601 of 5301") || strings.Contains(now, "4401 of 5301")
+	})
 	s.Press("G")
 	s.Shows("Output of AAAA c#300")
+	more("d", 2_001) // too many: the run is read anew
+	s.Shows("7302 of 7302")
+	s.Press("g")
+	s.Shows("Output of AAAA d#1681") // from b#1 on, which goes on, it would have been 321
+	s.Shows("6982 of 7302")
+	s.Press("G")
+	s.Shows("Output of AAAA d#2001")
 	s.Press("e")
 	s.Shows("events 151 to 250")
 	s.Shows("< earlier")
@@ -261,6 +274,133 @@ func TestLongRunsAreReadInParts(t *testing.T) {
 		var n int
 		if _, err := fmt.Sscanf(asked, "%s %d steps", &id, &n); err == nil && n > 400 {
 			t.Fatalf("it asked for %s", asked)
+		}
+	}
+}
+
+// fanned makes a fan-out of so many items of the first run, of which each hundredth fails, in parts between a list and a sum.
+func fanned(source *shelf, n int) {
+	v := source.runs[0]
+	v.Steps = []*api.Step{{ID: "list#1", Status: "ok", CID: cid("abcdefgh"), Began: 2, Ended: 3}}
+	for i := range n {
+		s := &api.Step{ID: fmt.Sprintf("work#1[%d]", i), Item: new(i), Status: "ok", CID: cid("bcdefghi"), Action: protocol.ActRun, Output: protocol.JSON(`{"exit_code":0,"text":"fine"}`), Began: protocol.Seq(2*i + 4), Ended: protocol.Seq(2*i + 5)}
+		if i%100 == 77 {
+			s.Status, s.Error = "failed", &protocol.ErrorInfo{Message: fmt.Sprintf("item %d broke", i)}
+		}
+		v.Steps = append(v.Steps, s)
+	}
+	v.Steps = append(v.Steps, &api.Step{ID: "sum#1", Status: "ok", CID: cid("abcdefgh"), Began: protocol.Seq(2*n + 4), Ended: protocol.Seq(2*n + 5)})
+	source.items = n
+}
+
+// A fan-out is one line as soon as it has more than ten items, with those that failed below it; Space unfolds it.
+func TestALongFanOutIsOneLine(t *testing.T) {
+	for _, n := range []int{10, 11} {
+		source := newShelf()
+		fanned(source, n)
+		s := show(t, source, 100, 40)
+		s.Shows("Output of AAAA sum#1")
+		now := s.Shows("list#1")
+		if folded := strings.Contains(now, fmt.Sprintf("work#1 ▸ %d items: %d ok", n, n)); folded != (n > 10) || strings.Contains(now, "work#1[3]") == folded {
+			t.Errorf("%d items are\n%s", n, now)
+		}
+	}
+	for _, n := range []int{1_000, 10_000} {
+		source := newShelf()
+		fanned(source, n)
+		s := show(t, source, 120, 40)
+		s.Shows("Output of AAAA sum#1")
+		count := map[int]string{1_000: "1,000 items: 990 ok, 10 failed", 10_000: "10,000 items: 9,900 ok, 100 failed"}[n]
+		short := map[int]string{1_000: count, 10_000: "10,000: 100 failed"}[n] // there is no room for more
+		now := s.Shows("work#1 ▸ " + short)
+		if more := strings.Contains(now, "… more of them: Space"); !strings.Contains(now, "work#1[77]") || strings.Contains(now, "work#1[78]") || more != (n > 1_000) {
+			t.Errorf("%d items are\n%s", n, now)
+		}
+		s.Press("2gj") // the fan-out
+		s.Shows("work#1[177]  failed  item 177 broke")
+		s.Press("F")
+		s.Shows("choose an item to fork at")
+		s.Press("m")
+		s.Shows("each item has its own")
+		s.Press("o ")
+		s.Shows("work#1 ▾ " + short)
+		s.Shows(fmt.Sprintf("of %d", n+3))
+		s.Press("j")
+		s.Shows("Output of AAAA work#1[77]") // what failed comes first
+		s.Press("F")
+		s.Shows("at work#1[77]?")
+		s.Press("n")
+		s.Press("Gk")
+		s.Shows(fmt.Sprintf("Output of AAAA work#1[%d]", n-1))
+		s.Press(" ")
+		s.Shows("work#1 ▸ " + short)
+		s.Shows("work#1  " + count)
+		s.Shows("work#1[177]  failed  item 177 broke") // the fan-out is chosen
+		source.mu.Lock()
+		asked := 0
+		for _, x := range source.asked {
+			if strings.HasPrefix(x, "items of AAAA that began with 4") {
+				asked++
+			}
+		}
+		source.mu.Unlock()
+		if asked != 1 {
+			t.Errorf("it was asked %d times how many items there are", asked)
+		}
+	}
+}
+
+// What moves in a fan-out that is folded is counted, and an item that asks is shown to be answered.
+func TestAFoldedFanOutIsFollowed(t *testing.T) {
+	source := newShelf()
+	fanned(source, 1_000)
+	v := source.runs[0]
+	v.Status, v.Steps = protocol.Running, v.Steps[:501] // list#1 and half of the items
+	for _, s := range v.Steps[491:] {
+		s.Status, s.CID, s.Ended = "running", nil, 0
+	}
+	s := show(t, source, 120, 40)
+	s.Shows("work#1  1,000 items: 485 ok, 5 failed, 10 running, 500 to come")
+	source.mu.Lock()
+	now := *v.Steps[500]
+	now.Status = "waiting"
+	v.Steps[500], v.Status = &now, protocol.Waiting
+	v.Waiting = []api.Waiting{{Step: now.ID, Question: "Go on?"}}
+	moved := source.moved["AAAA"]
+	source.mu.Unlock()
+	moved()
+	s.Shows("work#1 ▸ 1,000: 5 failed, 9 running, 1 ")
+	s.Shows("⏸ Go on?") // the item that asks is the newest
+	s.Press("2ga") // wherever the choice is
+	s.Shows("> ")
+	s.Press("yes\r")
+	if got := <-source.answered; got != "work#1[499]=yes" {
+		t.Errorf("answered %q", got)
+	}
+}
+
+func BenchmarkFoldedFanOut(b *testing.B) {
+	for _, n := range []int{1_000, 10_000} {
+		for _, open := range []bool{false, true} {
+			b.Run(fmt.Sprintf("items=%d/unfolded=%v", n, open), func(b *testing.B) {
+				source := newShelf()
+				fanned(source, n)
+				app, press := tui.Settled(b.Context(), source)
+				press('2')
+				press('g')
+				press('j')
+				if open {
+					press(' ')
+				}
+				b.ResetTimer()
+				for range b.N {
+					press('j')
+					_ = app.View()
+					press('k')
+					_ = app.View()
+				}
+				b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(2*b.N), "µs/key+frame")
+			})
 		}
 	}
 }

@@ -42,6 +42,8 @@ type App struct {
 	whole  string         // all of the last error
 
 	run, step list
+	rows      []row           // of steps
+	fans      map[string]*fan // of them, by name
 	page      Page
 	top       int // line of the page that is shown first
 	left      int // cells of it that are left of the screen
@@ -70,7 +72,7 @@ type App struct {
 
 // New makes the screen.
 func New(ctx context.Context, s Source) *App {
-	return &App{ctx: ctx, source: s, view: &api.Run{}, width: 80, height: 24, moved: make(chan struct{}, 1)}
+	return &App{ctx: ctx, source: s, view: &api.Run{}, fans: map[string]*fan{}, width: 80, height: 24, moved: make(chan struct{}, 1)}
 }
 
 // The messages of commands that have ended.
@@ -112,6 +114,12 @@ func (a *App) readPage() tea.Cmd {
 	if id == "" {
 		return nil
 	}
+	if r := a.chosenRow(); r.fan != nil && r.step == nil {
+		if text, is := a.fanPage(r.fan); is {
+			a.text, a.before = plain.Text(text), 0
+			return nil
+		}
+	}
 	if a.paging {
 		a.pageAgain = true
 		return nil
@@ -125,7 +133,12 @@ func (a *App) readPage() tea.Cmd {
 
 func (a *App) gotPage(m gotPage) tea.Cmd {
 	a.paging = false
-	if now := a.chosenStep(); m.id == protocol.RunID(a.run.id) && m.step.ID == now.ID && m.step.Before == now.Before && m.page == a.page {
+	now := a.chosenStep()
+	if r := a.chosenRow(); r.fan != nil && r.step == nil && a.page <= Diff && a.page != Events {
+		a.pageAgain = false
+		return nil
+	}
+	if m.id == protocol.RunID(a.run.id) && m.step.ID == now.ID && m.step.Before == now.Before && m.page == a.page {
 		a.text, a.before = plain.Text(m.text.Text), m.text.Earlier
 		if m.err != nil {
 			a.text, a.before = plain.Text(whole(m.err)), 0
@@ -201,6 +214,8 @@ func (a *App) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		return a, a.gotRuns(m)
 	case gotView:
 		return a, a.gotView(m)
+	case gotSize:
+		return a, a.gotSize(m)
 	case gotPage:
 		return a, a.gotPage(m)
 	case didMove:
@@ -222,6 +237,7 @@ func (a *App) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 // chose is called when another run is.
 func (a *App) chose() tea.Cmd {
 	a.view, a.step, a.looking, a.earlier = &api.Run{}, list{}, "", false
+	a.rows, a.fans = nil, map[string]*fan{}
 	a.leavePart()
 	if a.form != nil {
 		a.form = nil

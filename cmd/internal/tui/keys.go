@@ -12,6 +12,7 @@ var keys = [][2]string{
 	{"1 2 3, Tab", "go to runs, steps, the page; ← → too"},
 	{"j k, ↑ ↓", "choose; on the page, scroll"},
 	{"Enter", "from a run to its steps, to their page"},
+	{"Space", "unfold a fan-out that is one line, fold it again"},
 	{"PgUp PgDn", "a screenful; g G to the ends"},
 	{"[ ]", "the page before, the next one"},
 	{"o m e d c v", "Output, Messages, Events, Diff, Cost, Verify"},
@@ -70,7 +71,12 @@ func (a *App) key(m tea.KeyPressMsg) tea.Cmd {
 		a.focus = (a.focus + 1) % panes
 	case "shift+tab", "h", "left":
 		a.focus = (a.focus + panes - 1) % panes
+	case "space":
+		return a.fold()
 	case "enter":
+		if a.focus == stepsPane && strings.HasSuffix(a.step.id, hiddenBehind) {
+			return a.fold()
+		}
 		a.focus = min(a.focus+1, mainPane)
 	case "j", "down":
 		return a.move(1)

@@ -47,6 +47,15 @@ func (s Reader) Follow(ctx context.Context, id protocol.RunID, from protocol.Seq
 	})
 }
 
+// Items is how many items a fan-out has.
+func (s Reader) Items(ctx context.Context, id protocol.RunID, began protocol.Seq) (int, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	u, err := api.EventOf(ctx, s.Follower, id, began)
+	d, _ := u.Data.(protocol.StepStarted) // no other event begins an item
+	return d.Of, err
+}
+
 // Answer answers what a run waits for.
 func (s Reader) Answer(ctx context.Context, id protocol.RunID, a api.Answer) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)

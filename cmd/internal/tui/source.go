@@ -15,6 +15,8 @@ type Source interface {
 	// Run is one run with some of its steps, in the order they began: at most so many, and with before only those that
 	// began before that event.
 	Run(ctx context.Context, id protocol.RunID, w api.Window) (*api.Run, error)
+	// Items is how many items the fan-out has of which one began with an event.
+	Items(ctx context.Context, id protocol.RunID, began protocol.Seq) (int, error)
 	// Page is a page about a step; a zero step is for the pages of the run.
 	Page(ctx context.Context, id protocol.RunID, step Step, p Page) (Text, error)
 	// Follow calls moved whenever something happened to a run after an event, until ctx ends.

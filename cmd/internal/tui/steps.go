@@ -11,9 +11,10 @@ import (
 )
 
 const (
-	stepsRead  = 200  // steps that are read at a time
-	stepsAgain = 20   // that are read again at least while the run moves
-	stepsMost  = 2000 // and at most
+	stepsRead  = 200    // steps that are read at a time
+	stepsAgain = 20     // that are read again at least while the run moves
+	stepsMost  = 2000   // and at most
+	itemsMost  = 20_000 // steps that are read at once for the items of a fan-out
 )
 
 // gotView is a run with its newest steps, or with earlier ones.
@@ -60,18 +61,22 @@ func (a *App) unsettled() int {
 	return stepsAgain
 }
 
-// readEarlier reads the steps before those that are known, where the choice is near their beginning.
+// readEarlier reads the steps before those that are known, where the choice is near their beginning, and the items of a
+// fan-out that is folded: at once, since each part of them would be looked for from where the fan-out began.
 func (a *App) readEarlier() tea.Cmd {
-	if a.earlier || a.view.Earlier == 0 || a.step.place() > nearEnd {
+	missing := a.missing()
+	if a.earlier || a.view.Earlier == 0 || a.step.place() > nearEnd && missing == 0 {
 		return nil
 	}
 	a.earlier = true
-	return a.read(a.view.ID, api.Window{Limit: stepsRead, Before: a.view.Earlier})
+	return a.read(a.view.ID, api.Window{Limit: max(stepsRead, min(missing+stepsAgain, itemsMost)), Before: a.view.Earlier})
 }
 
 func (a *App) gotView(m gotView) tea.Cmd {
-	if m.id == protocol.RunID(a.run.id) && m.err == nil && m.w.Before == 0 && m.w.Limit < stepsRead && !joins(a.view, m.view) {
-		return a.read(m.id, api.Window{Limit: stepsRead}) // there are steps between
+	if m.id == protocol.RunID(a.run.id) && m.err == nil && m.w.Before == 0 && !joins(a.view, m.view) {
+		if more := a.between(m.view); m.w.Limit < more {
+			return a.read(m.id, api.Window{Limit: more})
+		}
 	}
 	if m.w.Before == 0 && a.looking == m.id {
 		a.looking = ""
@@ -89,22 +94,32 @@ func (a *App) gotView(m gotView) tea.Cmd {
 		a.fails(m.err)
 		return nil
 	}
+	var cmds []tea.Cmd
 	if m.w.Before > 0 {
 		if m.w.Before == a.view.Earlier { // else the steps were read anew meanwhile
 			a.view.Steps, a.view.Earlier = slices.Concat(m.view.Steps, a.view.Steps), m.view.Earlier
-			a.step.keep(ids(a.view.Steps, func(s *api.Step) string { return s.ID }))
+			a.take(m.view.Steps)
+			a.arrange()
+			if a.chosenRow().isFan() {
+				cmds = append(cmds, a.readPage())
+			}
 		}
-		return nil
+		return tea.Batch(append(cmds, a.readEarlier(), a.sizes())...)
 	}
-	atEnd := a.step.id == "" || len(a.view.Steps) > 0 && a.step.id == a.view.Steps[len(a.view.Steps)-1].ID
+	atEnd := a.step.id == "" || a.step.id == a.newest()
 	moved := a.view.ID != m.id || a.view.Head != m.view.Head || a.view.Count() != m.view.Count() || m.view.Status != a.view.Status || m.view.Idle != a.view.Idle
-	a.view = joined(a.view, m.view)
-	if n := len(a.view.Steps); atEnd && n > 0 && a.focus != mainPane && a.form == nil && a.step.id != a.view.Steps[n-1].ID { // the newest step is followed
-		a.step.id, a.top, a.part = a.view.Steps[n-1].ID, 0, 0
+	if !joins(a.view, m.view) {
+		a.forget()
 	}
+	a.take(m.view.Steps)
+	a.view = joined(a.view, m.view)
 	before := a.step.id
-	a.step.keep(ids(a.view.Steps, func(s *api.Step) string { return s.ID }))
-	cmds := []tea.Cmd{a.readEarlier()}
+	a.arrange()
+	if n := a.newest(); atEnd && a.focus != mainPane && a.form == nil && a.step.id != n { // the newest step is followed
+		a.step.choose(n)
+		a.top, a.part = 0, 0
+	}
+	cmds = append(cmds, a.readEarlier(), a.sizes())
 	if a.stop == nil {
 		cmds = append(cmds, a.follow())
 	}
@@ -115,6 +130,23 @@ func (a *App) gotView(m gotView) tea.Cmd {
 		cmds = append(cmds, a.readPage())
 	}
 	return tea.Batch(cmds...)
+}
+
+// newest is the row of the newest step, "" without any.
+func (a *App) newest() string {
+	if n := len(a.view.Steps); n > 0 {
+		return a.shownIn(a.view.Steps[n-1].ID)
+	}
+	return ""
+}
+
+// between is how many of the newest steps are read where others began between them and those that were read before: as
+// many as join both, or a part where that is too many.
+func (a *App) between(now *api.Run) int {
+	if n := now.Count() - a.view.Count() + a.unsettled(); a.view.ID == now.ID && n > stepsRead && n <= stepsMost {
+		return n
+	}
+	return stepsRead
 }
 
 // joins reports whether the newest steps of a run go on from the earlier ones that were read before, or need none.
@@ -135,10 +167,10 @@ func joined(old, now *api.Run) *api.Run {
 
 // chosenStep is the step that is chosen, as pages ask for it.
 func (a *App) chosenStep() Step {
-	step := Step{ID: a.step.id, Newest: a.view.Seq, Before: a.part}
-	if i := slices.IndexFunc(a.view.Steps, func(s *api.Step) bool { return s.ID == step.ID }); i >= 0 {
-		step.Shown = a.view.Steps[i]
-		step.Began, step.Ended = step.Shown.Began, step.Shown.Ended
+	step := Step{Newest: a.view.Seq, Before: a.part}
+	if r := a.chosenRow(); r.step != nil {
+		step.ID, step.Shown = r.id, r.step
+		step.Began, step.Ended = r.step.Began, r.step.Ended
 	}
 	return step
 }

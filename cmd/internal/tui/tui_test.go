@@ -29,6 +29,7 @@ type shelf struct {
 	part     int          // runs in a part of the list; 0 is all
 	events   protocol.Seq // of every run, in parts of 100; 0 is a page without parts
 	asked    []string
+	items    int           // of every fan-out
 	slow     chan struct{} // before it is told what would be deleted; nil is at once
 }
 
@@ -92,6 +93,13 @@ func (s *shelf) Run(_ context.Context, id protocol.RunID, w api.Window) (*api.Ru
 		return &now, nil
 	}
 	return nil, protocol.ErrUnknownRun
+}
+
+func (s *shelf) Items(_ context.Context, id protocol.RunID, began protocol.Seq) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.asked = append(s.asked, fmt.Sprintf("items of %s that began with %d", id, began))
+	return s.items, nil
 }
 
 func (s *shelf) Page(_ context.Context, id protocol.RunID, at tui.Step, p tui.Page) (tui.Text, error) {

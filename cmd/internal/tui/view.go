@@ -28,7 +28,7 @@ var (
 
 // marks are the signs of where a run or a step stands.
 var marks = map[string]string{"ok": "✓", "done": "✓", "failed": "✗", "cancelled": "✗", "running": "▶", "closing": "▶", "queued": "○", "waiting": "⏸", "suspended": "⏸",
-	"interrupted": "!", "not started": "○", "answered": "○", "parked": "⏸", "retrying": "↻", "skipped": "–"}
+	"interrupted": "!", "not started": "○", "answered": "○", "parked": "⏸", "retrying": "↻", "red": "!", "to come": "○", "skipped": "–"}
 
 func mark(status string) string {
 	m := marks[status]
@@ -166,32 +166,65 @@ func (a *App) stepPane(width, rows int) []string {
 	}
 	w, h := frame.Inside(width, rows)
 	from, to := a.step.window(h)
-	steps, idWidth := a.view.Steps, 0
-	visible := steps[min(from, len(steps)):min(to, len(steps))]
-	for _, s := range visible {
-		idWidth = max(idWidth, plain.Width(s.ID))
+	visible, idWidth := a.rows[min(from, len(a.rows)):min(to, len(a.rows))], 0
+	for _, r := range visible {
+		if r.step != nil {
+			idWidth = max(idWidth, plain.Width(a.label(r)))
+		}
 	}
 	var out []string
-	for _, s := range visible {
-		again := " "
-		if s.Resumes != nil {
-			again = "↩"
-		}
-		text := fmt.Sprintf("%s %s %s %s", mark(render.Stands(s)), plain.Pad(s.ID, min(idWidth, w/2)), again, dim.Render(plain.Pad(render.ShortOf(s.CID), 8)))
-		if how := render.Stands(s); how != s.Status {
-			text += "  " + busy.Render(how)
-		}
-		if s.EdgePrompt != "" {
-			text += "  " + dim.Render(plain.Line(plain.Text(s.EdgePrompt), 60))
-		}
-		out = append(out, a.row(stepsPane, s.ID == a.step.id, text, w))
+	for _, r := range visible {
+		out = append(out, a.row(stepsPane, r.id == a.step.id, a.stepRow(r, min(idWidth, w/2), w), w))
 	}
 	hint := place(&a.step, false)
-	if hint != "" && a.view.Earlier > 0 { // places are counted from the first one
-		before := a.view.Count() - len(steps)
-		hint = fmt.Sprintf("%d of %d", before+a.step.place()+1, before+len(steps))
+	if a.missing() > 0 && a.view.Earlier > 0 {
+		hint = "reading …"
+	} else if hint != "" && a.view.Earlier > 0 { // places are counted from the first one
+		before := a.view.Count() - len(a.view.Steps)
+		hint = fmt.Sprintf("%d of %d", before+a.step.place()+1, before+len(a.rows))
 	}
 	return a.pane(stepsPane, title, hint, out, width, rows)
+}
+
+// label is how a row is named.
+func (a *App) label(r row) string {
+	if r.fan != nil && r.step != nil {
+		return " " + r.id
+	}
+	return r.id
+}
+
+// stepRow is a line of the pane of steps.
+func (a *App) stepRow(r row, idWidth, width int) string {
+	switch {
+	case r.isFan():
+		sign := "▸"
+		if r.fan.open {
+			sign = "▾"
+		}
+		name := fmt.Sprintf("%s %s %s ", mark(r.fan.Worst()), r.id, dim.Render(sign))
+		if plain.Width(name)+plain.Width(r.fan.String()) > width {
+			return name + r.fan.Short()
+		}
+		return name + r.fan.String()
+	case r.step == nil:
+		return dim.Render("   … more of them: Space")
+	}
+	s, again := r.step, " "
+	if r.fan != nil && r.fan.Odd(r.id) {
+		return fmt.Sprintf("%s %s  %s  %s", mark(render.Stands(s)), plain.Pad(a.label(r), idWidth), render.Stands(s), dim.Render(render.Note(s)))
+	}
+	if s.Resumes != nil {
+		again = "↩"
+	}
+	text := fmt.Sprintf("%s %s %s %s", mark(render.Stands(s)), plain.Pad(a.label(r), idWidth), again, dim.Render(plain.Pad(render.ShortOf(s.CID), 8)))
+	if how := render.Stands(s); how != s.Status {
+		text += "  " + busy.Render(how)
+	}
+	if s.EdgePrompt != "" {
+		text += "  " + dim.Render(plain.Line(plain.Text(s.EdgePrompt), 60))
+	}
+	return text
 }
 
 // tabs are the names of the pages; where there is no room, that of the one that is shown.
@@ -363,6 +396,9 @@ func (a *App) hints() [][2]string {
 		return [][2]string{{"Enter", "next"}, {"Esc", "leave open"}}
 	case a.focus == stepsPane:
 		out = [][2]string{{"↑↓", "choose"}, {"Enter", "open"}, {"[ ]", "pages"}}
+		if a.chosenRow().fan != nil {
+			out = append(out, [2]string{"Space", "unfold"})
+		}
 	case a.focus == mainPane:
 		out = [][2]string{{"↑↓", "scroll"}, {"[ ]", "pages"}, {"H L", "sideways"}}
 	}
