@@ -1,9 +1,11 @@
 package render
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"wf/cas"
@@ -61,28 +63,58 @@ func (b Backdrop) exit(d protocol.StepCompleted) string {
 	return fmt.Sprintf("exit %d", *code)
 }
 
-// command is how the step of a command ended and what it wrote; a nil code is no command. A
-// record that cannot be read is no reason to stop the run: wf verify tells of it.
-func (b Backdrop) command(d protocol.StepCompleted) (code *int, wrote func() string) {
+// record is what a step concluded: its fields, and what it said or wrote. A record that cannot be read is no reason to
+// stop the run: wf verify tells of it.
+func (b Backdrop) record(d protocol.StepCompleted) (data []byte, said func() string) {
 	var record protocol.StepRecord
 	raw, err := b.Blocks.Block(b.Context, d.Record)
-	if err != nil || cas.Decode(raw, &record) != nil || !record.Data.Defined() {
+	if err != nil || cas.Decode(raw, &record) != nil {
 		return nil, nil
 	}
-	data, err := protocol.ReadPayload(b.Context, b.Blocks, record.Data)
-	var fields struct {
-		ExitCode *int `json:"exit_code"`
+	if record.Data.Defined() {
+		if data, err = protocol.ReadPayload(b.Context, b.Blocks, record.Data); err != nil {
+			return nil, nil
+		}
 	}
-	if err != nil || json.Unmarshal(data, &fields) != nil || fields.ExitCode == nil {
-		return nil, nil
-	}
-	return fields.ExitCode, func() string {
+	return data, func() string {
+		if !record.Output.Defined() {
+			return ""
+		}
 		text, err := protocol.ReadPayload(b.Context, b.Blocks, record.Output)
-		if err != nil || !record.Output.Defined() {
+		if err != nil {
 			return ""
 		}
 		return string(text)
 	}
+}
+
+// command is how the step of a command ended and what it wrote; a nil code is no command.
+func (b Backdrop) command(d protocol.StepCompleted) (code *int, wrote func() string) {
+	data, said := b.record(d)
+	var fields struct {
+		ExitCode *int `json:"exit_code"`
+	}
+	if json.Unmarshal(data, &fields) != nil {
+		return nil, nil
+	}
+	return fields.ExitCode, said
+}
+
+// concluded is the most telling part of what a step concluded, "" where there is none.
+func (b Backdrop) concluded(d protocol.StepCompleted) string {
+	data, said := b.record(d)
+	if said == nil {
+		return ""
+	}
+	fields, err := fieldsOf(data)
+	if err != nil {
+		return ""
+	}
+	fields = slices.DeleteFunc(fields, func(f field) bool { return f.name == "exit_code" })
+	if text := said(); text != "" {
+		return cmp.Or(gist(text), telling(fields, ""))
+	}
+	return telling(fields, "")
 }
 
 // wroteLines is how much of what a command wrote is shown below its step, its end.

@@ -240,8 +240,8 @@ func (l *live) completed(id string, s *liveStep, d protocol.StepCompleted) {
 		text += "  " + l.w.Yellow("cut off")
 	}
 	last := lastLine(s.tail)
-	if code, wrote := l.command(d); code != nil && last == fence { // the end of fields
-		last = gist(wrote())
+	if last == "" || last == fence { // nothing was heard of it, or it ends with fields
+		last = l.concluded(d)
 	}
 	if last = OneLine(last, 60); last != "" {
 		text += "  " + last

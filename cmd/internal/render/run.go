@@ -72,7 +72,7 @@ func (p *Printer) ShowRun(v *api.Run, fans map[string]*FanOut) error {
 			return err
 		}
 	}
-	_, err := fmt.Fprintf(p.Out, "  %s %s  seq %d\n  %s %s\n", p.Out.Dim("head"), v.Head, v.Seq, p.Out.Dim("next"), Next(v))
+	_, err := fmt.Fprintf(p.Out, "  %s %s  seq %d\n  %s %s\n", p.Out.Dim("head"), v.Head, v.Seq, p.Out.Dim("next"), p.next(v, "       "))
 	return err
 }
 
@@ -102,8 +102,13 @@ func (p *Printer) ShowOutcome(v *api.Run) error {
 	if err := p.showQuestions(v); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(p.Out, "  %s   %s\n", p.Out.Dim("next"), Next(v))
+	_, err := fmt.Fprintf(p.Out, "  %s   %s\n", p.Out.Dim("next"), p.next(v, "         "))
 	return err
+}
+
+// next are the most useful next commands, none of them broken by a terminal that is as wide as one.
+func (p *Printer) next(v *api.Run, indent string) string {
+	return p.Out.Row(indent, " · ", strings.Split(Next(v), " · "))
 }
 
 // inputsMax is how many letters of the inputs of a run are shown.

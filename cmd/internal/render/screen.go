@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"sync"
 	"unicode/utf8"
 
@@ -51,6 +52,35 @@ func (s *Screen) size() (width, height int) {
 		width = 80
 	}
 	return width, height
+}
+
+// Wrap breaks a text at words, so that a terminal breaks none of them; what follows the first line is set in. Elsewhere
+// it only sets in.
+func (s *Screen) Wrap(text, indent string) string {
+	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
+	if s.TTY {
+		width, _ := s.size()
+		var all []string
+		for _, l := range lines {
+			all = append(all, plain.Wrap(l, max(1, width-1-len(indent)))...)
+		}
+		lines = all
+	}
+	return strings.Join(lines, "\n"+indent)
+}
+
+// Row is parts on a line, with sep between them; on a terminal on as many as they need, each part whole.
+func (s *Screen) Row(indent, sep string, parts []string) string {
+	width, _ := s.size()
+	var lines []string
+	for _, part := range parts {
+		if n := len(lines); n > 0 && (!s.TTY || plain.Width(indent+lines[n-1]+sep+part) < width) {
+			lines[n-1] += sep + part
+			continue
+		}
+		lines = append(lines, part)
+	}
+	return strings.Join(lines, "\n"+indent)
 }
 
 // Write shows a text.
