@@ -1,7 +1,6 @@
 package chat
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,6 +9,7 @@ import (
 	"charm.land/lipgloss/v2"
 	"github.com/charmbracelet/x/ansi"
 
+	"wf/cmd/internal/plain"
 	"wf/protocol"
 )
 
@@ -17,10 +17,10 @@ import (
 type prompt struct {
 	area    textarea.Model
 	history []string
-	at      int               // in history; len(history) is the draft
-	draft   string            // what was being written before history was looked through
-	width   int               // of the box
-	pasted  map[string]string // long texts, by the words that stand for them in the box
+	at      int    // in history; len(history) is the draft
+	draft   string // what was being written before history was looked through
+	width   int    // of the box
+	pastes  plain.Pastes
 }
 
 func newPrompt(history []string) prompt {
@@ -42,7 +42,7 @@ func newPrompt(history []string) prompt {
 	looks.Cursor.Color = lipgloss.NoColor{}
 	a.SetStyles(looks)
 	a.Focus()
-	return prompt{area: a, history: slices.Clone(history), at: len(history), pasted: map[string]string{}}
+	return prompt{area: a, history: slices.Clone(history), at: len(history)}
 }
 
 // inputMax bounds the height of the box.
@@ -69,35 +69,14 @@ func (p *prompt) resize(width, height int) {
 	}
 }
 
-// pasteMax and pasteRows are how much of a pasted text stands in the box; of a longer one there
-// are words that stand for it.
-const (
-	pasteMax  = 2000
-	pasteRows = 12
-)
-
-func (p *prompt) paste(s string) {
-	s = strings.ToValidUTF8(strings.NewReplacer("\r\n", "\n", "\r", "\n", "\x00", "").Replace(s), "\uFFFD")
-	rows := strings.Count(strings.TrimSuffix(s, "\n"), "\n") + 1
-	if len(s) <= pasteMax && rows <= pasteRows {
-		p.area.InsertString(s)
-		return
-	}
-	words := fmt.Sprintf("[pasted %d: %d lines, %d bytes]", len(p.pasted)+1, rows, len(s))
-	p.pasted[words] = s
-	p.area.InsertString(words)
-}
+func (p *prompt) paste(s string) { p.area.InsertString(p.pastes.In(s)) }
 
 // take empties the box and remembers what was in it. text is that with what was pasted.
 func (p *prompt) take() (line, text string) {
 	line = strings.TrimSpace(p.area.Value())
 	p.remember(line)
 	p.area.Reset()
-	text = line
-	for words, s := range p.pasted {
-		text = strings.ReplaceAll(text, words, s)
-	}
-	return line, text
+	return line, p.pastes.Out(line)
 }
 
 func (p *prompt) remember(line string) {
@@ -117,14 +96,7 @@ func (p *prompt) giveBack(line string) {
 
 // kept is the history for the next session: without words that stand for what will be gone.
 func (p *prompt) kept() []string {
-	return slices.DeleteFunc(slices.Clone(p.history), func(line string) bool {
-		for words := range p.pasted {
-			if strings.Contains(line, words) {
-				return true
-			}
-		}
-		return false
-	})
+	return slices.DeleteFunc(slices.Clone(p.history), p.pastes.Holds)
 }
 
 // look goes through what was written before: −1 is older. It reports whether it did.
