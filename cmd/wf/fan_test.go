@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"regexp"
 	"strings"
 	"testing"
@@ -156,8 +157,9 @@ edges:
   - {from: gate, to: END}
 `)
 	p := atTerminal(t, dir, "wf", "run", "ask.yaml")
-	for range 11 {
-		p.shows("go?\r\n> ")
+	for i := range 11 {
+		p.shows(fmt.Sprintf("gate#1[%d] asks: May item %d go?", i, i))
+		p.shows("Enter takes it")
 		p.press("yes\r")
 	}
 	if got := p.ends(); got != 0 {

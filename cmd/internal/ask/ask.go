@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
+	"os"
 	"strings"
+
+	"github.com/charmbracelet/x/term"
 
 	"wf/api"
 	"wf/cmd/internal/render"
@@ -19,8 +21,6 @@ import (
 type Terminal struct {
 	*render.Printer
 	In io.Reader
-
-	lines *bufio.Reader // In, once questions are read from it
 }
 
 // Ask asks the person at the terminal what a run waits for, and has the answer recorded.
@@ -39,10 +39,18 @@ func (t *Terminal) Ask(ctx context.Context, v *api.Run, step string, record func
 		default:
 			continue
 		}
-		fmt.Fprintf(t.Err, "\n%s %s\n", t.Err.Bold(w.Step+" asks:"), render.IndentLines(w.Question, "  "))
+		if err := t.drop(); err != nil {
+			return false, err
+		}
+		fmt.Fprintf(t.Err, "\n%s\n", t.Err.Wrap(t.Err.Bold(w.Step+" asks:")+" "+render.Visible(w.Question), "  "))
 		if len(w.Form) == 0 { // else the form lists them
+			keys := pickable{w.Choices}.keys()
 			for i, c := range w.Choices {
-				fmt.Fprintf(t.Err, "  %d  %s\n", i+1, render.IndentLines(c.Label, "     "))
+				line := keys[i]
+				if c.Label != line {
+					line += "  " + render.Visible(c.Label)
+				}
+				fmt.Fprintf(t.Err, "  %s\n", t.Err.Wrap(line, "     "))
 			}
 		}
 		if text := render.Asking(w); text != "" {
@@ -70,57 +78,50 @@ func (t *Terminal) Ask(ctx context.Context, v *api.Run, step string, record func
 	return false, nil
 }
 
-// readReply reads what a question asks for: a line, or what its form takes. It is nil where the person leaves the
-// question open.
+// readReply reads what a question asks for. It is nil where the person leaves the question open.
 func (t *Terminal) readReply(ctx context.Context, w api.Waiting) (*api.Answer, error) {
-	if len(w.Form) > 0 {
-		f := NewForm(w)
-		filled, err := t.fill(ctx, f)
-		if err != nil || !filled {
-			return nil, err
-		}
-		reply, err := f.Answer()
-		return &reply, err
-	}
-	text, err := t.readLine(ctx, prompt)
-	switch {
-	case text == "" && (err == nil || errors.Is(err, io.EOF)), text == "\x1b" && err == nil: // Esc
-		return nil, nil
-	case err != nil:
+	f := NewForm(w)
+	f.listed = len(w.Form) == 0
+	if filled, err := t.fill(ctx, f); err != nil || !filled {
 		return nil, err
 	}
-	return new(choiceIn(w, text)), nil
+	reply, err := f.Answer()
+	return &reply, err
 }
 
-// prompt stands in front of an answer.
-const prompt = "> "
-
-// readLine shows a prompt and reads a line. io.EOF is the end of input; a last line without its
-// end is a line.
+// readLine shows a prompt and reads a line that is written behind it: what was written before it was asked is no answer.
 func (t *Terminal) readLine(ctx context.Context, prompt string) (string, error) {
-	fmt.Fprint(t.Err, prompt)
-	if t.lines == nil {
-		t.lines = bufio.NewReader(t.In)
+	if err := t.drop(); err != nil {
+		return "", err
 	}
+	fmt.Fprint(t.Err, prompt)
 	type input struct {
 		text string
 		err  error
 	}
 	got := make(chan input, 1)
 	go func() {
-		text, err := t.lines.ReadString('\n')
+		text, err := bufio.NewReader(t.In).ReadString('\n')
 		got <- input{text, err}
 	}()
 	select {
 	case in := <-got:
-		text := strings.TrimSpace(in.text)
-		if text != "" && errors.Is(in.err, io.EOF) {
-			return text, nil
-		}
-		return text, in.err
+		return strings.TrimSpace(in.text), in.err
 	case <-ctx.Done(): // the reader is left behind; the process ends soon
 		return "", context.Cause(ctx)
 	}
+}
+
+// drop drops what was written or pasted before a question is asked.
+func (t *Terminal) drop() error {
+	f, is := t.In.(*os.File)
+	if !is || !term.IsTerminal(f.Fd()) {
+		return nil
+	}
+	if err := flush(int(f.Fd())); err != nil {
+		return fmt.Errorf("drop what was typed before the question: %w", err)
+	}
+	return nil
 }
 
 // Confirm asks a question that y or yes agrees to.
@@ -137,7 +138,7 @@ func (t *Terminal) Confirm(ctx context.Context, question string) (bool, error) {
 // left out.
 func fillField(filled map[string]any, f protocol.FormField, text, form string) (wrong string) {
 	delete(filled, f.Name)
-	n, err := strconv.Atoi(text)
+	picked := enum(f.Enum).at(text)
 	switch {
 	case text == "" && len(f.Default) > 0:
 		filled[f.Name] = f.Default
@@ -145,8 +146,8 @@ func fillField(filled map[string]any, f protocol.FormField, text, form string) (
 		return "a value is required (Esc leaves the question open)"
 	case text == "":
 		return ""
-	case len(f.Enum) > 0 && err == nil && n >= 1 && n <= len(f.Enum):
-		filled[f.Name] = f.Enum[n-1]
+	case picked >= 0:
+		filled[f.Name] = f.Enum[picked]
 	default:
 		filled[f.Name] = f.Read(text)
 	}

@@ -26,7 +26,11 @@ type Form struct {
 	at       int // in entries; len(entries) when all are filled in
 	area     textarea.Model
 	filled   map[string]any // fields of the form
+	pastes   plain.Pastes
+	answer   api.Answer // what answers the question beside the form
+	listed   bool       // the question and its choices are above
 	left     bool
+	stopped  bool // by Ctrl-C
 }
 
 // entry is a value that is asked for.
@@ -35,6 +39,9 @@ type entry struct {
 	own   bool   // no field of the form: the answer itself
 	text  string // that was written
 	wrong string
+
+	picked int    // place of the value that was picked, counted from 1
+	shown  string // what the box held then
 }
 
 // FormState says how far a form is.
@@ -96,7 +103,7 @@ func (f *Form) Update(msg tea.Msg) {
 	case tea.KeyPressMsg:
 		switch m.String() {
 		case "esc", "ctrl+c":
-			f.left = true
+			f.left, f.stopped = true, m.String() == "ctrl+c"
 			return
 		case "ctrl+d":
 			if f.area.Length() == 0 {
@@ -110,13 +117,13 @@ func (f *Form) Update(msg tea.Msg) {
 			f.goTo(max(0, f.at-1))
 			return
 		case "up", "down":
-			if f.area.LineCount() == 1 && len(f.values()) > 0 {
+			if f.area.LineCount() == 1 && len(f.values().choices) > 0 {
 				f.pick(map[string]int{"up": -1, "down": 1}[m.String()])
 				return
 			}
 		}
 	case tea.PasteMsg:
-		f.area.InsertString(plain.Text(m.Content))
+		f.area.InsertString(f.pastes.In(m.Content))
 		return
 	}
 	f.area, _ = f.area.Update(msg)
@@ -135,58 +142,47 @@ func (f *Form) goTo(i int) {
 	}
 }
 
-// values are what the entry may be, as texts; none is anything.
-func (f *Form) values() (out []string) {
-	e := f.entries[f.at]
-	if e.own {
-		for _, c := range f.question.Choices {
-			out = append(out, c.Value)
-		}
-		return out
+// values are what the entry may be; none is anything.
+func (f *Form) values() pickable {
+	if e := f.entries[f.at]; !e.own {
+		return enum(e.field.Enum)
 	}
-	for _, v := range e.field.Enum {
-		out = append(out, protocol.JSONText(v))
-	}
-	return out
-}
-
-// picks are what the box holds when a value is picked: the value, or its number where the value itself would be read as
-// another one or has no place on a line.
-func (f *Form) picks() []string {
-	out := f.values()
-	for i, v := range out {
-		picked := false
-		if f.entries[f.at].own {
-			picked = choiceIn(f.question, v).Choice == f.question.Choices[i].Value
-		} else {
-			n, err := strconv.Atoi(v)
-			picked = err != nil || n < 1 || n > len(out) || n == i+1
-		}
-		if !picked || v == "" || v != plain.Line(plain.Text(v), valueMax) {
-			out[i] = strconv.Itoa(i + 1)
-		}
-	}
-	return out
+	return pickable{f.question.Choices}
 }
 
 // pick puts the next or previous of the values into the box.
 func (f *Form) pick(by int) {
-	all := f.picks()
-	i := slices.Index(all, f.area.Value()) + by
+	e, all := &f.entries[f.at], f.values().choices
+	i := f.pickedAt() + by
 	if i < 0 {
 		i = len(all) - 1
 	}
-	f.area.SetValue(all[i%len(all)])
+	i %= len(all)
+	e.picked, e.shown = i+1, seen(all[i].Value)
+	f.area.SetValue(e.shown)
 	f.area.MoveToEnd()
+}
+
+// pickedAt is the place of the value that was picked and is in the box, −1 for none: what it is called may be read as
+// another one.
+func (f *Form) pickedAt() int {
+	if e := f.entries[f.at]; e.picked > 0 && f.area.Value() == e.shown {
+		return e.picked - 1
+	}
+	return -1
 }
 
 // take takes what was written, and goes on where it fits.
 func (f *Form) take() {
 	e := &f.entries[f.at]
-	text := strings.TrimSpace(f.area.Value())
-	if e.own {
-		e.wrong = f.takeAnswer(text)
-	} else {
+	text := strings.TrimSpace(f.pastes.Out(f.area.Value()))
+	picked := f.pickedAt()
+	switch {
+	case e.own:
+		e.wrong = f.takeAnswer(text, picked)
+	case picked >= 0:
+		f.filled[e.field.Name], e.wrong = e.field.Enum[picked], ""
+	default:
 		e.wrong = fillField(f.filled, e.field, text, string(f.question.Form))
 	}
 	if e.wrong == "" {
@@ -197,12 +193,24 @@ func (f *Form) take() {
 	}
 }
 
-// takeAnswer says what is wrong with an answer.
-func (f *Form) takeAnswer(text string) string {
+// takeAnswer takes an answer, or says what is wrong with it.
+func (f *Form) takeAnswer(text string, picked int) string {
+	choices := f.values()
+	f.answer = choices.answer(text)
+	if picked >= 0 {
+		f.answer = api.Answer{Choice: choices.choices[picked].Value}
+	}
+	_, err := strconv.Atoi(text)
 	switch {
+	case picked >= 0:
 	case text == "":
 		return "an answer is required (Esc leaves the question open)"
-	case len(f.question.Choices) > 0 && len(f.question.Form) > 0 && choiceIn(f.question, text).Choice == "":
+	case len(choices.choices) == 0 || f.answer.Choice != "":
+	case err == nil && choices.byPlace():
+		return fmt.Sprintf("there are choices 1 to %d", len(choices.choices))
+	case err == nil:
+		return text + " is none of them: a number is the value itself"
+	case len(f.question.Form) > 0:
 		return "pick one by its number or name"
 	}
 	return ""
@@ -239,10 +247,7 @@ func (f *Form) check() {
 
 // Answer is what was filled in.
 func (f *Form) Answer() (api.Answer, error) {
-	var a api.Answer
-	if len(f.entries) > 0 && f.entries[0].own {
-		a = choiceIn(f.question, strings.TrimSpace(f.entries[0].text))
-	}
+	a := f.answer
 	a.Step, a.Shown, a.Source = f.question.Step, f.question.Shown, "terminal"
 	if len(f.question.Form) == 0 {
 		return a, nil
@@ -250,33 +255,6 @@ func (f *Form) Answer() (api.Answer, error) {
 	fields, err := protocol.CanonicalJSON(f.filled)
 	a.Fields = json.RawMessage(fields)
 	return a, err
-}
-
-// choiceIn reads an answer: a number, or the value or label of a choice, picks that; with a text behind a number or value, the text goes along.
-// A number is always the place in the list: the values may be those of an agent.
-func choiceIn(w api.Waiting, text string) api.Answer {
-	first, rest, more := strings.Cut(text, " ")
-	at, err := strconv.Atoi(first)
-	number := err == nil && at >= 1 && at <= len(w.Choices)
-	named := func(name string) int {
-		return slices.IndexFunc(w.Choices, func(c protocol.Choice) bool { return strings.EqualFold(name, c.Value) })
-	}
-	whole := named(text)
-	if whole < 0 {
-		whole = slices.IndexFunc(w.Choices, func(c protocol.Choice) bool { return strings.EqualFold(text, c.Label) })
-	}
-	switch {
-	case number && !more:
-		return api.Answer{Choice: w.Choices[at-1].Value}
-	case whole >= 0:
-		return api.Answer{Choice: w.Choices[whole].Value}
-	case !number:
-		at = named(first) + 1
-	}
-	if at < 1 {
-		return api.Answer{Text: text}
-	}
-	return api.Answer{Choice: w.Choices[at-1].Value, Text: strings.TrimSpace(rest)}
 }
 
 const (
@@ -310,17 +288,29 @@ func (f *Form) Lines(width, height int) []string {
 		case len(f.question.Choices) > 0:
 			heading += "  one of them, required"
 		}
-		if n := len(f.entries); n > 1 {
+		n := len(f.entries)
+		if n > 1 {
 			heading += fmt.Sprintf("  (%d of %d)", i+1, n)
+		}
+		if f.listed && n == 1 {
+			heading = ""
 		}
 		add(bold, "  ", heading)
 		add(dim, "    ", e.field.Description)
-		for n, v := range f.labels() {
-			if n == valuesMax && len(f.values()) > valuesMax+1 {
-				add(dim, "    ", fmt.Sprintf("… %d more: ↑ ↓ go through them", len(f.values())-n))
-				break
+		values := f.values()
+		for n, key := range values.keys() {
+			switch more := len(values.choices) - n; {
+			case f.listed:
+			case n >= valuesMax && len(values.choices) > valuesMax+1:
+				if n == valuesMax {
+					add(dim, "    ", fmt.Sprintf("… %d more: ↑ ↓ go through them", more))
+				}
+			default:
+				if label := seen(values.choices[n].Label); label != key {
+					key += "  " + label
+				}
+				add(lipgloss.NewStyle(), "    ", key)
 			}
-			add(lipgloss.NewStyle(), "    ", fmt.Sprintf("%d  %s", n+1, plain.Line(plain.Text(v), valueMax)))
 		}
 		f.area.SetWidth(max(4, width-2))
 		f.area.SetHeight(max(1, min(areaMax, f.area.LineCount(), height/3)))
@@ -330,11 +320,16 @@ func (f *Form) Lines(width, height int) []string {
 		if e.wrong != "" {
 			add(bad, "    ", e.field.Name+": "+e.wrong)
 		}
-		hint := "Enter takes it · Alt+Enter: new line · Esc leaves it open"
-		if i > 0 {
-			hint = "Enter takes it · Shift+Tab: back · Alt+Enter: new line · Esc leaves it open"
+		hint := []string{"Enter takes it"}
+		if len(values.choices) > 0 {
+			hint = append(hint, values.how())
+		} else {
+			hint = append(hint, "Alt+Enter: new line")
 		}
-		add(dim, "  ", hint)
+		if i > 0 {
+			hint = append(hint, "Shift+Tab: back")
+		}
+		add(dim, "  ", strings.Join(append(hint, "Esc leaves it open"), " · "))
 	}
 	return out[max(0, len(out)-max(1, height)):]
 }
@@ -345,20 +340,12 @@ var (
 	bad  = lipgloss.NewStyle().Foreground(lipgloss.Color("1"))
 )
 
-// labels are the values of the entry as they are listed.
-func (f *Form) labels() (out []string) {
-	if !f.entries[f.at].own {
-		return f.values()
-	}
-	for _, c := range f.question.Choices {
-		out = append(out, c.Label)
-	}
-	return out
-}
-
 // shown is what was filled in for an entry.
 func (f *Form) shown(e entry) string {
 	if e.own {
+		if c := f.answer.Choice; c != "" {
+			return strings.TrimSpace(seen(c) + "  " + f.answer.Text)
+		}
 		return e.text
 	}
 	v, there := f.filled[e.field.Name]

@@ -42,34 +42,132 @@ func TestAFormWithoutFieldsIsFilledIn(t *testing.T) {
 	}
 }
 
-// What is picked is what is taken, whatever an agent named the choices: a number is the place in the list.
-func TestAChoiceIsTheOneThatWasPicked(t *testing.T) {
-	choices := func(values ...string) (out []protocol.Choice) {
-		for _, v := range values {
-			out = append(out, protocol.Choice{Label: "label of " + v, Value: v})
-		}
-		return out
+func choices(values ...string) (out []protocol.Choice) {
+	for _, v := range values {
+		out = append(out, protocol.Choice{Label: "label of " + v, Value: v})
 	}
-	for _, values := range [][]string{{"yes", "no"}, {"2", "1"}, {"2 days", "5 days"}, {"try again", "try", "A", "a"}, {"one\n  2  no", "2\x1b[2J", "3", " "}} {
+	return out
+}
+
+// What is picked is what is taken, whatever an agent named the choices.
+func TestAChoiceIsTheOneThatWasPicked(t *testing.T) {
+	for _, values := range [][]string{{"yes", "no"}, {"2", "1"}, {"2 days", "5 days"}, {"try again", "try", "A", "a"}, {"one\n  2  no", "2\x1b[2J", "3", " ", "2", "(empty)"}} {
 		w := api.Waiting{Choices: choices(values...)}
 		for i, want := range values {
-			f := NewForm(w)
+			down, up := NewForm(w), NewForm(w)
 			for range i + 1 {
-				f.Update(tea.KeyPressMsg{Code: tea.KeyDown})
+				down.Update(tea.KeyPressMsg{Code: tea.KeyDown})
 			}
-			f.Update(tea.KeyPressMsg{Code: tea.KeyEnter})
-			if a, err := f.Answer(); a.Choice != want || a.Text != "" || err != nil {
-				t.Errorf("%q of %q: %+v, %v", want, values, a, err)
+			for range len(values) - i {
+				up.Update(tea.KeyPressMsg{Code: tea.KeyUp})
+			}
+			for _, f := range []*Form{down, up} {
+				f.Update(tea.KeyPressMsg{Code: tea.KeyEnter})
+				if a, err := f.Answer(); f.State() != Filled || a.Choice != want || a.Text != "" || err != nil {
+					t.Errorf("%q of %q: %+v, %v", want, values, a, err)
+				}
 			}
 		}
 	}
-	w := api.Waiting{Choices: choices("2", "keep it", "drop")}
-	for text, want := range map[string]api.Answer{"2": {Choice: "keep it"}, "2 later": {Choice: "keep it", Text: "later"}, "keep it": {Choice: "keep it"}, "Label of DROP": {Choice: "drop"},
-		"DROP all  of it": {Choice: "drop", Text: "all  of it"}, "0": {Text: "0"}, "4 x": {Text: "4 x"}, "keep": {Text: "keep"}, "": {}} {
-		if got := choiceIn(w, text); got.Choice != want.Choice || got.Text != want.Text {
-			t.Errorf("%q is %+v", text, got)
+}
+
+// A number is the place of a choice only where none of them begins with a number; else it is the value.
+func TestANumberNeverMeansTwoThings(t *testing.T) {
+	for _, x := range []struct {
+		values []string
+		answer map[string]api.Answer
+	}{
+		{[]string{"keep it", "drop", "Drop", "four"}, map[string]api.Answer{"2": {Choice: "drop"}, "2 later": {Choice: "drop", Text: "later"}, "2\nlater": {Choice: "drop", Text: "later"}, "keep it": {Choice: "keep it"},
+			"Label of DROP": {Choice: "drop"}, "Drop": {Choice: "Drop"}, "DROP all  of it": {Choice: "drop", Text: "all  of it"}, "4": {Choice: "four"}, "0 x": {Text: "0 x"}, "5 x": {Text: "5 x"}, "keep": {Text: "keep"}, "": {}}},
+		{[]string{"3", "1", "2"}, map[string]api.Answer{"3": {Choice: "3"}, "1": {Choice: "1"}, "2": {Choice: "2"}, "2 of them": {Choice: "2", Text: "of them"}, "label of 1": {Choice: "1"}, "4": {Text: "4"}}},
+		{[]string{"10", "20"}, map[string]api.Answer{"1": {Text: "1"}, "2": {Text: "2"}, "20": {Choice: "20"}, "20 now": {Choice: "20", Text: "now"}}},
+		{[]string{"keep", "2 days"}, map[string]api.Answer{"1": {Text: "1"}, "2": {Text: "2"}, "2 days": {Choice: "2 days"}, "keep": {Choice: "keep"}}},
+		{[]string{"#1", "\u200b2", "-3"}, map[string]api.Answer{"1": {Text: "1"}, "#1": {Choice: "#1"}, "-3": {Choice: "-3"}}},
+	} {
+		for text, want := range x.answer {
+			if got := (pickable{choices(x.values...)}).answer(text); got.Choice != want.Choice || got.Text != want.Text {
+				t.Errorf("%q of %q is %+v", text, x.values, got)
+			}
 		}
 	}
+	if (pickable{[]protocol.Choice{{Label: "2 more", Value: "more"}, {Label: "none", Value: "none"}}}).byPlace() {
+		t.Error("a label that begins with a number has a number in front of it")
+	}
+	f := NewForm(api.Waiting{Choices: choices("10", "20")})
+	if now := strings.Join(f.Lines(80, 20), "\n"); !strings.Contains(now, "    10  label of 10\n    20  label of 20\n") || !strings.Contains(now, "write one of them, or ↑ ↓ picks it") {
+		t.Errorf("the list is\n%s", now)
+	}
+	write(f, "2")
+	if now := strings.Join(f.Lines(80, 20), "\n"); f.State() != Filling || !strings.Contains(now, "2 is none of them") {
+		t.Errorf("the list is\n%s", now)
+	}
+	f = NewForm(api.Waiting{Choices: choices("keep", "drop")})
+	if now := strings.Join(f.Lines(80, 20), "\n"); !strings.Contains(now, "    1  label of keep\n    2  label of drop\n") || !strings.Contains(now, "a number or ↑ ↓ picks one") {
+		t.Errorf("the list is\n%s", now)
+	}
+	write(f, "3")
+	if now := strings.Join(f.Lines(80, 20), "\n"); f.State() != Filling || !strings.Contains(now, "there are choices 1 to 2") {
+		t.Errorf("the list is\n%s", now)
+	}
+}
+
+// The values of a field are picked as choices are.
+func TestANumberAmongTheValuesOfAField(t *testing.T) {
+	for values, want := range map[string]map[string]string{
+		`[3,1,2]`:               {"2": `2`, "3": `3`, "1": `1`},
+		`["10","20"]`:           {"20": `"20"`, "10": `"10"`, "2": ""},
+		`["small","large"]`:     {"2": `"large"`, "small": `"small"`, "3": ""},
+		`["no",true,null,"1a"]`: {"true": `true`, "null": `null`, "1": "", "no": `"no"`},
+	} {
+		for text, value := range want {
+			f := NewForm(api.Waiting{Form: protocol.JSON(`{"type":"object","required":["n"],"properties":{"n":{"enum":` + values + `}}}`)})
+			write(f, text)
+			a, err := f.Answer()
+			if value == "" {
+				if f.State() != Filling {
+					t.Errorf("%s of %s is %+v", text, values, a)
+				}
+				continue
+			}
+			if string(a.Fields) != `{"n":`+value+`}` || err != nil {
+				t.Errorf("%s of %s: %+v, %v", text, values, a, err)
+			}
+		}
+	}
+}
+
+// What is pasted is one text: nothing of it takes the answer, and a long one is not drawn.
+func TestWhatIsPastedIsOneText(t *testing.T) {
+	lines := func(n int) string { return strings.TrimSuffix(strings.Repeat("a line\n", n), "\n") }
+	for _, x := range []struct {
+		text  string
+		words bool
+	}{
+		{lines(12), false}, {lines(13), true}, {strings.Repeat("x", 2000), false}, {strings.Repeat("x", 2001), true},
+		{strings.Repeat("a line of\ta file\n", 200<<10/18), true},
+	} {
+		f := NewForm(api.Waiting{})
+		f.Update(tea.PasteMsg{Content: strings.ReplaceAll(x.text, "\n", "\r\n")})
+		now := strings.Join(f.Lines(80, 40), "\n")
+		if f.State() != Filling || strings.Contains(now, "[pasted 1: ") != x.words {
+			t.Errorf("%d bytes are\n%s", len(x.text), now)
+		}
+		write(f, " and\r\x1b[31mmore\x07")
+		a, err := f.Answer()
+		if want := x.text + " and\nmore"; a.Text != want || err != nil {
+			t.Errorf("%d bytes became %d, %v", len(want), len(a.Text), err)
+		}
+	}
+	f := NewForm(api.Waiting{})
+	f.Update(tea.PasteMsg{Content: lines(13)})
+	write(f, "\n"+lines(14))
+	if a, _ := f.Answer(); strings.Count(a.Text, "a line") != 27 {
+		t.Errorf("two pasted texts became %q", a.Text)
+	}
+}
+
+// The values of a field that are numbers, picked by arrows.
+func TestAValueIsTheOneThatWasPicked(t *testing.T) {
 	form := `{"type":"object","required":["n"],"properties":{"n":{"enum":[2,4,1,""]}}}`
 	for i, want := range []string{`{"n":2}`, `{"n":4}`, `{"n":1}`, `{"n":""}`} {
 		f := NewForm(api.Waiting{Form: protocol.JSON(form)})

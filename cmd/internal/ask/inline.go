@@ -3,6 +3,7 @@ package ask
 import (
 	"context"
 	"errors"
+	"os"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
@@ -22,6 +23,9 @@ func (i *inline) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	if size, ok := msg.(tea.WindowSizeMsg); ok {
 		i.width, i.height = size.Width, size.Height
 		return i, nil
+	}
+	if key, ok := msg.(tea.KeyPressMsg); ok && key.String() == "ctrl+z" {
+		return i, tea.Suspend
 	}
 	i.Form.Update(msg)
 	if i.State() != Filling {
@@ -52,5 +56,21 @@ func (t *Terminal) fill(ctx context.Context, f *Form) (bool, error) {
 	if errors.Is(err, tea.ErrProgramKilled) && ctx.Err() != nil {
 		return false, context.Cause(ctx)
 	}
+	if err == nil && f.stopped { // the terminal was raw: it made no signal of the key
+		err = interrupt(ctx)
+	}
 	return f.State() == Filled, err
+}
+
+// interrupt does what Ctrl-C does elsewhere.
+func interrupt(ctx context.Context) error {
+	self, err := os.FindProcess(os.Getpid())
+	if err == nil {
+		err = self.Signal(os.Interrupt)
+	}
+	if err != nil {
+		return err
+	}
+	<-ctx.Done()
+	return context.Cause(ctx)
 }

@@ -371,7 +371,7 @@ func TestAFoldedFanOutIsFollowed(t *testing.T) {
 	moved()
 	s.Shows("work#1 ▸ 1,000: 5 failed, 9 running, 1 ")
 	s.Shows("⏸ Go on?") // the item that asks is the newest
-	s.Press("2ga") // wherever the choice is
+	s.Press("2ga")      // wherever the choice is
 	s.Shows("> ")
 	s.Press("yes\r")
 	if got := <-source.answered; got != "work#1[499]=yes" {
