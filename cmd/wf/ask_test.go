@@ -146,6 +146,11 @@ func TestAFormIsFilledInAtTheTerminalFieldByField(t *testing.T) {
 			t.Errorf("the outputs lack %q:\n%s", field, p.screen())
 		}
 	}
+	for _, field := range []string{"zip: 01234", "age: 36", "size: large"} { // in the form that is left, and in the outputs
+		if n := strings.Count(p.screen(), field+"\n"); n != 2 {
+			t.Errorf("%q is there %d times:\n%s", field, n, p.screen())
+		}
+	}
 	if d := cmp.Diff(p.found, p.left); d != "" {
 		t.Errorf("the terminal has other settings than before:\n%s", d)
 	}

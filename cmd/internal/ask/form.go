@@ -99,6 +99,7 @@ func (f *Form) Update(msg tea.Msg) {
 	if f.State() != Filling {
 		return
 	}
+	f.area.SetHeight(areaMax) // else what is above a row that comes scrolls away
 	switch m := msg.(type) {
 	case tea.KeyPressMsg:
 		switch m.String() {
@@ -313,7 +314,7 @@ func (f *Form) Lines(width, height int) []string {
 			}
 		}
 		f.area.SetWidth(max(4, width-2))
-		f.area.SetHeight(max(1, min(areaMax, f.area.LineCount(), height/3)))
+		f.area.SetHeight(max(1, min(plain.Rows(f.area.Value(), width-5, areaMax), height/3)))
 		for l := range strings.SplitSeq(f.area.View(), "\n") {
 			out = append(out, "  "+l)
 		}

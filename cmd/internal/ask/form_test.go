@@ -213,3 +213,26 @@ func TestTheLinesOfAFormFit(t *testing.T) {
 		t.Error("Esc does not leave it")
 	}
 }
+
+// All that was written is seen as long as it fits into the box, whether its lines are long or many.
+func TestTheBoxIsAsHighAsItsText(t *testing.T) {
+	f := NewForm(api.Waiting{})
+	f.Lines(40, 24)
+	for i := range areaMax {
+		if i > 0 {
+			f.Update(tea.KeyPressMsg{Code: tea.KeyEnter, Mod: tea.ModAlt})
+		}
+		f.Update(tea.KeyPressMsg{Code: rune('a' + i), Text: string(rune('a' + i))})
+		if now := strings.Join(f.Lines(100, 24), "\n"); !strings.Contains(now, "> a") || strings.Count(now, "\n") != i+2 {
+			t.Fatalf("line %d:\n%s", i, now)
+		}
+	}
+	f = NewForm(api.Waiting{})
+	f.Lines(40, 24)
+	for range 20 {
+		f.Update(tea.KeyPressMsg{Code: 'w', Text: "word "})
+	}
+	if now := strings.Join(f.Lines(40, 24), "\n"); strings.Count(now, "word") != 20 {
+		t.Errorf("a long line is\n%s", now)
+	}
+}

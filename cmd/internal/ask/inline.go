@@ -3,10 +3,12 @@ package ask
 import (
 	"context"
 	"errors"
+	"io"
 	"os"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
 
 	"wf/cmd/internal/plain"
 )
@@ -15,6 +17,7 @@ import (
 type inline struct {
 	*Form
 	width, height int
+	tall, used    int // lines that were drawn at most, and those that are
 }
 
 func (i *inline) Init() tea.Cmd { return nil }
@@ -41,7 +44,9 @@ func (i *inline) View() tea.View {
 		if i.State() != Filling {
 			lines = append(lines, "") // the last line is wiped when the program ends
 		}
-		v.Content = plain.Painted(strings.Join(lines, "\n"))
+		// It never becomes lower: bubbletea would leave lines behind.
+		i.used, i.tall = len(lines), min(max(i.tall, len(lines)), i.height-1)
+		v.Content = plain.Painted(strings.Join(lines, "\n") + strings.Repeat("\n", max(0, i.tall-i.used)))
 	}
 	return v
 }
@@ -51,8 +56,14 @@ func (t *Terminal) fill(ctx context.Context, f *Form) (bool, error) {
 	if f.State() == Filled { // a form without fields
 		return true, nil
 	}
-	p := tea.NewProgram(&inline{Form: f}, tea.WithContext(ctx), tea.WithInput(t.In), tea.WithOutput(t.Err.Writer), tea.WithoutSignalHandler())
+	shown := &inline{Form: f}
+	p := tea.NewProgram(shown, tea.WithContext(ctx), tea.WithInput(t.In), tea.WithOutput(t.Err.Writer), tea.WithoutSignalHandler())
 	_, err := p.Run()
+	if below := shown.tall - shown.used; below > 0 {
+		if _, err := io.WriteString(t.Err.Writer, ansi.CursorUp(below)); err != nil {
+			return false, err
+		}
+	}
 	if errors.Is(err, tea.ErrProgramKilled) && ctx.Err() != nil {
 		return false, context.Cause(ctx)
 	}

@@ -7,7 +7,6 @@ import (
 
 	"charm.land/bubbles/v2/textarea"
 	"charm.land/lipgloss/v2"
-	"github.com/charmbracelet/x/ansi"
 
 	"wf/cmd/internal/plain"
 	"wf/protocol"
@@ -51,16 +50,7 @@ const inputMax = 8
 // resize fits the box to its text.
 func (p *prompt) resize(width, height int) {
 	width = max(4, width)
-	rows, most := 0, inputMax*4*width // bytes of a line that fill the box
-	for line := range strings.Lines(p.area.Value() + "\n") {
-		line = strings.TrimSuffix(line, "\n")
-		line = strings.ToValidUTF8(line[:min(len(line), most)], "") + "_" // the cursor stands behind the last letter
-		rows += 1 + strings.Count(ansi.WrapWc(line, max(1, width-2), ""), "\n")
-		if rows > inputMax {
-			break
-		}
-	}
-	rows = max(1, min(rows, inputMax, height/3))
+	rows := max(1, min(plain.Rows(p.area.Value(), width-2, inputMax), height/3))
 	if rows != p.area.Height() || width != p.width {
 		p.width = width
 		p.area.SetWidth(width)

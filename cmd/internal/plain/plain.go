@@ -178,3 +178,16 @@ func lasting(open, line string) string {
 
 // Pad is s with blanks behind it, so that it fills width cells.
 func Pad(s string, width int) string { return s + strings.Repeat(" ", max(0, width-Width(s))) }
+
+// Rows is how many rows a text fills in a box of a width that wraps at words, the cursor behind its lines included; most is enough.
+func Rows(s string, width, most int) int {
+	rows, bytes := 0, 4*width*(most+1) // of a line that fills the box
+	for line := range strings.Lines(s + "\n") {
+		line = strings.TrimSuffix(line, "\n")
+		line = strings.ToValidUTF8(line[:min(len(line), bytes)], "") + "_"
+		if rows += 1 + strings.Count(ansi.WrapWc(line, max(1, width), ""), "\n"); rows > most {
+			return most
+		}
+	}
+	return rows
+}

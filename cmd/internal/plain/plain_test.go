@@ -74,3 +74,11 @@ func TestWhatIsCutAndWrappedFits(t *testing.T) {
 		}
 	})
 }
+
+func TestRowsOfABox(t *testing.T) {
+	for text, want := range map[string]int{"": 1, "123456789": 1, "1234567890": 2, "a\nb": 2, "a\n": 2, "日本日本日": 2, strings.Repeat("\n", 7): 8, strings.Repeat("\n", 8): 8, strings.Repeat("x", 1<<20): 8} {
+		if got := Rows(text, 10, 8); got != want {
+			t.Errorf("%.20q fills %d rows, want %d", text, got, want)
+		}
+	}
+}
