@@ -151,7 +151,7 @@ func result(s *api.Step) string {
 
 // said is the most telling text of a step: why it failed, or what it concluded.
 func said(s *api.Step) string {
-	if s.Error != nil {
+	if s.Error != nil && !(isExit(result(s)) && s.Text != "" && strings.HasPrefix(s.Error.Message, "exit status ")) { // which result tells
 		return why(s.Error)
 	}
 	fields, err := fieldsOf(s.Output)

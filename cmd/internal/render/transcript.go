@@ -53,7 +53,14 @@ func (s *transcript) Notice(n api.Update) {
 // about are lines about a fan-out that is folded.
 func (s *transcript) about(x *fan, texts []string) {
 	for _, text := range texts {
-		s.line(x.name, s.w.Cyan("●"), text)
+		sign := s.w.Cyan("●")
+		switch {
+		case text == x.String():
+			sign = s.w.sign(x.Worst())
+		case strings.HasPrefix(text, "…"):
+			sign = s.w.Yellow("!")
+		}
+		s.line(x.name, sign, text)
 	}
 }
 
@@ -87,12 +94,17 @@ func (s *transcript) event(n api.Update) {
 		}
 		s.line(n.Step, sign, s.tell(d))
 	default:
-		if _, failed := d.(protocol.AttemptFailed); failed { // the next attempt says it anew
+		sign := s.w.Cyan("●")
+		switch d.(type) {
+		case protocol.AttemptFailed: // the next attempt says it anew
 			s.said(n.Step, "text").Reset()
 			s.said(n.Step, "thinking").Reset()
+			sign = s.w.Yellow("!")
+		case protocol.SuspendedBy, protocol.LimitReached, protocol.CancelledBy:
+			sign = s.w.Yellow("!")
 		}
 		if text := s.tell(n.Data); text != "" {
-			s.line(n.Step, s.w.Cyan("●"), text)
+			s.line(n.Step, sign, text)
 		}
 	}
 }
@@ -189,7 +201,7 @@ func (s *transcript) line(step, sign, text string) {
 	if step != "" {
 		step += "  "
 	}
-	fmt.Fprintf(s.w, "%s %s%s\n", sign, step, text)
+	fmt.Fprintf(s.w, "%s\n", s.w.Wrap(sign+" "+step+text, "  "))
 }
 
 func (s *transcript) endRow() {

@@ -46,7 +46,7 @@ func TestASpokenScreenSaysEverythingOnce(t *testing.T) {
 		{"control characters", []api.Update{delta("a#1", "stdout", "a\x1b[2Jb\n")},
 			"a#1\na\\u001b[2Jb\n"},
 		{"a step", []api.Update{delta("a#1", "text", "half"), event("a#1", protocol.AttemptFailed{Attempt: 1, Error: protocol.ErrorInfo{Phase: "cut", Message: "off"}}), delta("a#1", "text", "whole"), event("a#1", said("whole"))},
-			"a#1\nhalf\n● a#1  attempt 1 failed: cut: off\nwhole\n"},
+			"a#1\nhalf\n! a#1  attempt 1 failed: cut: off\nwhole\n"},
 	} {
 		var b strings.Builder
 		s := &transcript{Backdrop: Backdrop{}, w: &Screen{Writer: &b, Paint: Paint{true}}}
