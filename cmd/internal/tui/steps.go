@@ -7,6 +7,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"wf/api"
+	"wf/cmd/internal/render"
 	"wf/protocol"
 )
 
@@ -43,6 +44,9 @@ func (a *App) readView() tea.Cmd {
 func (a *App) read(id protocol.RunID, w api.Window) tea.Cmd {
 	return func() tea.Msg {
 		v, err := a.source.Run(a.ctx, id, w)
+		if err == nil {
+			render.AtRest(v)
+		}
 		return gotView{id, w, v, err}
 	}
 }

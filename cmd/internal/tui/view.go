@@ -64,7 +64,7 @@ func (a *App) View() tea.View {
 	case a.width < narrow:
 		lines = [...]func(int, int) []string{a.runPane, a.stepPane, a.pagePane}[a.focus](a.width, rows)
 	default:
-		left := min(46, a.width*2/5)
+		left := max(min(46, a.width*2/5), a.width*3/10)
 		upper := rows / 2
 		side := append(a.runPane(left, upper), a.stepPane(left, rows-upper)...)
 		page := a.pagePane(a.width-left, rows)
@@ -162,7 +162,10 @@ func (a *App) row(p pane, is bool, text string, width int) string {
 func (a *App) stepPane(width, rows int) []string {
 	title := "Steps"
 	if a.view.ID != "" {
-		title = fmt.Sprintf("Steps of %s · %s", a.view.Workflow, render.StateOf(a.view).Word())
+		state := render.StateOf(a.view).Word()
+		if title = fmt.Sprintf("Steps of %s · %s", plain.Text(a.view.Workflow), state); plain.Width(title) > width-8 {
+			title = "Steps · " + state
+		}
 	}
 	w, h := frame.Inside(width, rows)
 	from, to := a.step.window(h)
@@ -381,11 +384,15 @@ func (a *App) bottom() string {
 	case a.said != "":
 		return " " + a.said
 	}
-	var out strings.Builder
+	out := ""
 	for _, k := range a.hints() {
-		out.WriteString(" " + heading.Render(k[0]) + " " + dim.Render(k[1]) + " ")
+		hint := " " + heading.Render(k[0]) + " " + dim.Render(k[1]) + " "
+		if plain.Width(out+hint) > a.width+1 { // the last blank may be missing
+			break
+		}
+		out += hint
 	}
-	return out.String()
+	return out
 }
 
 // hints are the keys that matter where the focus is.
