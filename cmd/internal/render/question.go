@@ -43,14 +43,18 @@ func (p *Printer) showQuestion(w api.Waiting) error {
 	case protocol.WaitSignal:
 		fmt.Fprintf(p.Out, "  %s waits for the signal %s\n", w.Step, w.Question)
 	default:
-		fmt.Fprintf(p.Out, "  %s asks: %s\n", w.Step, IndentLines(w.Question, "    "))
+		fmt.Fprintf(p.Out, "  %s\n", p.Out.Wrap(w.Step+" asks: "+Visible(w.Question), "    "))
 	}
 	for _, c := range w.Choices {
 		mark := " "
 		if c.Primary {
 			mark = "*"
 		}
-		fmt.Fprintf(p.Out, "  %s %s  %s\n", mark, p.Out.Bold(OneLine(c.Value, 200)), IndentLines(c.Label, "      "))
+		line := p.Out.Bold(OneLine(c.Value, 200))
+		if c.Label != c.Value {
+			line += "  " + Visible(c.Label)
+		}
+		fmt.Fprintf(p.Out, "  %s %s\n", mark, p.Out.Wrap(line, "      "))
 	}
 	if text := Asking(w); text != "" {
 		fmt.Fprintf(p.Out, "    %s\n", p.Out.Dim(text))

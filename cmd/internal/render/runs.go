@@ -3,12 +3,14 @@ package render
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/charmbracelet/x/ansi"
 
 	"wf/api"
+	"wf/cmd/internal/plain"
 	"wf/protocol"
 )
 
@@ -193,7 +195,19 @@ func (p *Printer) head(names ...string) [][]string {
 
 // Table writes rows with columns of equal width; cells may hold colours and wide characters. The last cell of a row
 // may be as long as it is.
-func Table(w io.Writer, rows [][]string) error {
+func Table(w io.Writer, rows [][]string) error { return table(w, rows, 0) }
+
+// notes is Table for rows that end with words and not with commands: on a terminal a last cell goes on below itself, where
+// no word of it is too long for that.
+func notes(s *Screen, rows [][]string) error {
+	width := 0
+	if s.TTY {
+		width, _ = s.size()
+	}
+	return table(s, rows, width)
+}
+
+func table(w io.Writer, rows [][]string, width int) error {
 	var widths []int
 	for _, row := range rows {
 		for i, cell := range row[:max(0, len(row)-1)] {
@@ -205,15 +219,29 @@ func Table(w io.Writer, rows [][]string) error {
 	}
 	for _, row := range rows {
 		var b strings.Builder
+		at := 0
 		for i, cell := range row {
-			b.WriteString(cell)
-			if i < len(row)-1 {
-				b.WriteString(strings.Repeat(" ", widths[i]-ansi.StringWidth(cell)+2))
+			if i == len(row)-1 {
+				b.WriteString(below(cell, at, width))
+				break
 			}
+			b.WriteString(cell)
+			b.WriteString(strings.Repeat(" ", widths[i]-ansi.StringWidth(cell)+2))
+			at += widths[i] + 2
 		}
 		if _, err := fmt.Fprintln(w, strings.TrimRight(b.String(), " ")); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// below breaks a cell that begins at a column of a terminal, so that it goes on below itself.
+func below(cell string, at, width int) string {
+	room := width - 1 - at
+	if width == 0 || plain.Width(cell) <= room || strings.Contains(cell, "\n") ||
+		slices.ContainsFunc(strings.Fields(cell), func(word string) bool { return plain.Width(word) > room }) {
+		return cell
+	}
+	return strings.Join(plain.Wrap(cell, room), "\n"+strings.Repeat(" ", at))
 }

@@ -60,7 +60,7 @@ func (p *Printer) stepTable(run protocol.RunID, steps []*api.Step, fans map[stri
 			rows = append(rows, p.foldedRows(run, fan)...)
 		}
 	}
-	return Table(p.Out, rows)
+	return notes(p.Out, rows)
 }
 
 // Note is what a step concluded, or why it failed or waits, on one line.

@@ -17,3 +17,22 @@ func TestTableKeepsItsColumns(t *testing.T) {
 		t.Error(d)
 	}
 }
+
+// On a terminal a last cell that is too long goes on below itself; one whose words have no room is left to the terminal.
+func TestALongCellGoesOnBelowItself(t *testing.T) {
+	for _, x := range []struct {
+		width      int
+		cell, want string
+	}{
+		{20, "some words here", "name  some words\n      here\n"}, {21, "some words here", "name  some words\n      here\n"},
+		{22, "some words here", "name  some words here\n"}, {12, "some words here", "name  some\n      words\n      here\n"}, {11, "some words here", "name  some words here\n"},
+	} {
+		var b bytes.Buffer
+		if err := notes(&Screen{Writer: &b, TTY: true, Width: x.width}, [][]string{{"name", x.cell}}); err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(x.want, b.String()); d != "" {
+			t.Errorf("%d columns: %s", x.width, d)
+		}
+	}
+}
