@@ -308,8 +308,15 @@ func TestALongFanOutIsOneLine(t *testing.T) {
 	for _, n := range []int{1_000, 10_000} {
 		source := newShelf()
 		fanned(source, n)
+		source.early = make(chan struct{})
 		s := show(t, source, 120, 40)
 		s.Shows("Output of AAAA sum#1")
+		s.Shows("work#1 ▸ reading its items …")
+		s.Press("2gj") // keys do not wait for them
+		s.Shows(fmt.Sprintf("Output of AAAA work#1[%d]", n-123))
+		s.Press("G")
+		s.Shows("Output of AAAA sum#1")
+		close(source.early)
 		count := map[int]string{1_000: "1,000 items: 990 ok, 10 failed", 10_000: "10,000 items: 9,900 ok, 100 failed"}[n]
 		short := map[int]string{1_000: count, 10_000: "10,000: 100 failed"}[n] // there is no room for more
 		now := s.Shows("work#1 ▸ " + short)

@@ -26,6 +26,7 @@ var keys = [][2]string{
 	{"D", "delete it, once it has ended; asks first"},
 	{"r", "read again; what moves is followed anyway"},
 	{"!", "the last error as a whole"},
+	{"Ctrl-Z", "back to the shell; fg goes on"},
 	{"q", "leave; runs that go on here are suspended"},
 }
 
@@ -46,6 +47,8 @@ func helpLines(width int) []string {
 func (a *App) key(m tea.KeyPressMsg) tea.Cmd {
 	name := m.String()
 	switch {
+	case name == "ctrl+z":
+		return tea.Suspend
 	case a.over != nil && name != "ctrl+c":
 		return a.overlayKey(name)
 	case a.form != nil:

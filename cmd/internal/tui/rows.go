@@ -33,12 +33,20 @@ type fan struct {
 	sized bool         // it was asked how many items there are
 }
 
-// String is how many items stand how, and whether more of them are still to be read.
+// String is how many items stand how, as soon as all that began were read.
 func (x *fan) String() string {
 	if x.first > 0 {
-		return x.Tally.String() + " …"
+		return "reading its items …"
 	}
 	return x.Tally.String()
+}
+
+// Short is String where there is less room.
+func (x *fan) Short() string {
+	if x.first > 0 {
+		return x.String()
+	}
+	return x.Tally.Short()
 }
 
 // hiddenBehind ends the id of the row that stands for what a folded fan-out leaves out.

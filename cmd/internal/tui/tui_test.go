@@ -30,6 +30,7 @@ type shelf struct {
 	events   protocol.Seq // of every run, in parts of 100; 0 is a page without parts
 	asked    []string
 	items    int           // of every fan-out
+	early    chan struct{} // before earlier steps are read; nil is at once
 	slow     chan struct{} // before it is told what would be deleted; nil is at once
 }
 
@@ -72,6 +73,9 @@ func (s *shelf) Runs(_ context.Context, text, before string) (*api.Page, error) 
 }
 
 func (s *shelf) Run(_ context.Context, id protocol.RunID, w api.Window) (*api.Run, error) {
+	if w.Before > 0 && s.early != nil {
+		<-s.early
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, v := range s.runs {

@@ -403,8 +403,12 @@ func (a *App) hints() [][2]string {
 		return [][2]string{{"Enter", "next"}, {"Esc", "leave open"}}
 	case a.focus == stepsPane:
 		out = [][2]string{{"↑↓", "choose"}, {"Enter", "open"}, {"[ ]", "pages"}}
-		if a.chosenRow().fan != nil {
-			out = append(out, [2]string{"Space", "unfold"})
+		if x := a.chosenRow().fan; x != nil {
+			does := "unfold"
+			if x.open {
+				does = "fold"
+			}
+			out = append(out, [2]string{"Space", does})
 		}
 	case a.focus == mainPane:
 		out = [][2]string{{"↑↓", "scroll"}, {"[ ]", "pages"}, {"H L", "sideways"}}
