@@ -88,7 +88,7 @@ func Event(d protocol.Data) string {
 		if d.Kind == protocol.WaitTask {
 			text = "asks the user"
 		}
-		if q := OneLine(d.Question.S, 160); q != "" {
+		if q := question(d.Question.S, 160); q != "" {
 			text += ": " + q
 		}
 		if d.Due > 0 {

@@ -9,6 +9,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"unicode"
 
 	"wf/protocol"
 	"wf/roles/frontmatter"
@@ -89,7 +90,7 @@ func telling(fields []field, body string) string {
 			parts = append(parts, f.name+": "+text)
 		}
 	}
-	if last := lastLine(body); last != "" {
+	if last := lastSaid(body); last != "" {
 		parts = append(parts, last)
 	}
 	if len(parts) == 0 {
@@ -149,6 +150,21 @@ func beginning(text string) string {
 		return rest + body
 	}
 	return telling(fields, "")
+}
+
+// question is the beginning of what is asked, on a line of n letters.
+func question(text string, n int) string { return OneLine(cmp.Or(beginning(text), text), n) }
+
+// lastSaid is the last line that has a letter or a digit: a rule or a fence tells nothing. Without one it is the last.
+func lastSaid(text string) string {
+	for rest := strings.TrimSpace(text); rest != ""; {
+		line := lastLine(rest)
+		if strings.ContainsFunc(line, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }) {
+			return strings.TrimSpace(line)
+		}
+		rest = strings.TrimSpace(strings.TrimSuffix(rest, line))
+	}
+	return lastLine(text)
 }
 
 // within reports whether an object has all of the fields.

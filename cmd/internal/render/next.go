@@ -142,7 +142,7 @@ func WaitsFor(v *api.Run) string {
 	case protocol.WaitSignal:
 		return " for the signal " + w.Question
 	default:
-		return ": " + w.Step + ` asks "` + OneLine(w.Question, 100) + `"`
+		return ": " + w.Step + ` asks "` + question(w.Question, 100) + `"`
 	}
 }
 

@@ -54,7 +54,7 @@ func Keeps(group string, v *api.Run) string {
 		why = "waits"
 		for _, w := range v.Waiting {
 			if w.Kind != protocol.WaitTimer && w.Question != "" {
-				why = fmt.Sprintf("waits: %s asks %q", w.Step, OneLine(w.Question, 60))
+				why = fmt.Sprintf("waits: %s asks %q", w.Step, question(w.Question, 60))
 				break
 			}
 		}

@@ -125,7 +125,7 @@ func rowNote(r api.Row) string {
 	if w.Question == "" {
 		return "waits for a " + string(w.Kind)
 	}
-	text := `asks: "` + OneLine(w.Question, 50) + `"`
+	text := `asks: "` + question(w.Question, 50) + `"`
 	if asking := Asking(w); asking != "" {
 		text += ", " + asking
 	}

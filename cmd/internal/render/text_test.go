@@ -20,3 +20,16 @@ func TestTextsCannotDriveTheTerminal(t *testing.T) {
 		}
 	}
 }
+
+func TestRulesTellNothing(t *testing.T) {
+	for text, want := range map[string]string{"": "", "a": "a", "a\n---\n": "a", "---\n\n# A heading\n\n***\n---\n": "# A heading", "---": "---", "---\n===": "===", "日本\n──\n": "日本", "one\n\n 2 \n": "2"} {
+		if got := lastSaid(text); got != want {
+			t.Errorf("of %q it is %q, want %q", text, got, want)
+		}
+	}
+	for text, want := range map[string]string{"Go on?": "Go on?", "---\n\n# A heading\n\ntext\n": "# A heading …", "---\nstatus: done\nn: 2\n---\nGo on?": "n: 2 · Go on?", "---": "---", "": ""} {
+		if got := question(text, 60); got != want {
+			t.Errorf("%q asks %q, want %q", text, got, want)
+		}
+	}
+}
