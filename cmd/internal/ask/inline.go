@@ -40,12 +40,9 @@ func (i *inline) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 func (i *inline) View() tea.View {
 	v := tea.NewView("")
 	if i.width > 0 && i.height > 1 {
-		lines := i.Lines(i.width, i.height-1)
-		if i.State() != Filling {
-			lines = append(lines, "") // the last line is wiped when the program ends
-		}
-		// It never becomes lower: bubbletea would leave lines behind.
-		i.used, i.tall = len(lines), min(max(i.tall, len(lines)), i.height-1)
+		lines := i.Lines(i.width, max(1, i.height-2))
+		// It never becomes lower: bubbletea would leave lines behind. The last line is wiped when the program ends.
+		i.used, i.tall = len(lines), min(max(i.tall, len(lines)+1), i.height-1)
 		v.Content = plain.Painted(strings.Join(lines, "\n") + strings.Repeat("\n", max(0, i.tall-i.used)))
 	}
 	return v
@@ -59,7 +56,7 @@ func (t *Terminal) fill(ctx context.Context, f *Form) (bool, error) {
 	shown := &inline{Form: f}
 	p := tea.NewProgram(shown, tea.WithContext(ctx), tea.WithInput(t.In), tea.WithOutput(t.Err.Writer), tea.WithoutSignalHandler())
 	_, err := p.Run()
-	if below := shown.tall - shown.used; below > 0 {
+	if below := shown.tall - shown.used - 1; below > 0 {
 		if _, err := io.WriteString(t.Err.Writer, ansi.CursorUp(below)); err != nil {
 			return false, err
 		}
