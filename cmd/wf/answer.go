@@ -26,7 +26,8 @@ func newAnswer(a *app) *cobra.Command {
 		Short: "Answer what a run asks, and go on with it",
 		Long: `Answer a question, approve a tool call, or give a signal to a run that waits for it; then the run goes
 on. The answer is on disk before anything happens. TEXT - reads the answer from stdin. Without an answer on the command
-line, the question is asked at the terminal, a form field by field; Esc leaves it open.
+line, the question is asked at the terminal, a form field by field; Alt+Enter begins a line, what is pasted is one text,
+and Esc leaves it open. What picks a choice is in front of it: a number where none of the choices begins with one.
 
 A tool call is shown whole by wf show RUN. It is answered with allow (this call), allow_run (exactly this
 call, until the run ends; not offered without a sandbox) or deny, and a reason that the agent reads. A call
