@@ -101,12 +101,15 @@ func (b *Board) Serve(ctx context.Context, r protocol.Request, send func(*protoc
 	defer b.unsubscribe(s)
 	due := time.NewTimer(0)
 	defer due.Stop()
-	for ctx.Err() == nil { // also where a frame is always due, since sending one takes that long
+	for {
 		f, wait := b.next(s, time.Now())
 		if f != nil {
 			f.ID = r.ID
 			if err := send(f); err != nil {
 				return err
+			}
+			if ctx.Err() != nil { // before another frame is due, since sending one took that long; a client that takes none is waited for
+				return context.Cause(ctx)
 			}
 			continue
 		}
@@ -119,9 +122,9 @@ func (b *Board) Serve(ctx context.Context, r protocol.Request, send func(*protoc
 		case <-s.wake:
 		case <-later:
 		case <-ctx.Done():
+			return context.Cause(ctx)
 		}
 	}
-	return context.Cause(ctx)
 }
 
 // next is the frame that is due, or else how long the first one is not; 0 where there is nothing to tell.

@@ -53,11 +53,22 @@ func TestListRequestsOfAClientThatStallsAreNotRead(t *testing.T) {
 		ended := make(chan error, 1)
 		go func() { ended <- h.Serve(l) }()
 		wire := &http.Transport{DialContext: l.dial}
-		conn, _, err := websocket.Dial(t.Context(), "http://pipe/v1/replay", &websocket.DialOptions{
-			HTTPClient: &http.Client{Transport: wire}, Subprotocols: []string{protocol.FramesJSON}})
-		if err != nil {
+		dial := func() *websocket.Conn {
+			conn, _, err := websocket.Dial(t.Context(), "http://pipe/v1/replay", &websocket.DialOptions{
+				HTTPClient: &http.Client{Transport: wire}, Subprotocols: []string{protocol.FramesJSON}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return conn
+		}
+		other := dial() // since it is told of the list, each further request is answered with a frame at once
+		if err := other.Write(t.Context(), websocket.MessageText, []byte(`{"type":"list_request","id":"o","lists":["queue"]}`)); err != nil {
 			t.Fatal(err)
 		}
+		if _, frame, err := other.Read(t.Context()); err != nil || !strings.Contains(string(frame), "list_changed") {
+			t.Fatalf("%s, %v", frame, err)
+		}
+		conn := dial()
 		const many = 100
 		request := []byte(`{"type":"list_request","id":"l","lists":["queue"` + strings.Repeat(`,"queue"`, 500) + `]}`)
 		sent := make(chan int, 1)
@@ -70,6 +81,7 @@ func TestListRequestsOfAClientThatStallsAreNotRead(t *testing.T) {
 		}()
 		synctest.Wait()
 		conn.CloseNow()
+		other.CloseNow()
 		if n := <-sent; n > 10 { // one is served; the buffers on the way hold some
 			t.Errorf("%d requests of a client that takes no frame were read", n)
 		}
