@@ -88,7 +88,7 @@ func TestWhoCollects(t *testing.T) {
 	if lacks, err := worker.Lacks(ctx, []protocol.Link{events[0].CID, events[29].CID}); err != nil || len(lacks) > 0 {
 		t.Errorf("a worker asks for old blocks: %v lack, %v", lacks, err)
 	}
-	if n := ask(t, dsn, `select count(*) from wf.reflog where data is not null and used = extract(epoch from now())::int / 86400`); n != 1 {
+	if n := ask(t, dsn, `select count(*) from wf.reflog where data is not null and used = (extract(epoch from now()) / 86400)::int`); n != 1 {
 		t.Errorf("%d lines are fresh, one was asked for", n)
 	}
 	d := must(cas.Bury(must(worker.Head(ctx, "run/r1"))(t), protocol.Tombstone{At: castest.Now}))(t)
