@@ -66,7 +66,7 @@ func TestAPlainQuestionTakesSeveralLines(t *testing.T) {
 	p = atTerminal(t, dir, "wf", "run", "twice.yaml")
 	p.onScreen("gate#1 asks: Which database?\n  >")
 	p.press("\x1b[200~" + strings.Repeat("0123456789abcde\r", 200<<10/16) + "\x1b[201~")
-	p.onScreen("[pasted 1: 12801 lines, 204800 bytes]")
+	p.onScreen("[pasted 1: 12800 lines, 204800 bytes]")
 	p.press("\r")
 	p.onScreen("sure#1 asks: Sure?\n  >")
 	p.press("\x04")
