@@ -27,7 +27,7 @@ type Lists interface {
 	// lay beside one that it read. What it gives must not be changed. soon are blocks that will be asked for in this order, if that is known.
 	Reader(ctx context.Context, soon ...protocol.Link) func(protocol.Link) ([]byte, error)
 	DerivedReader
-	// DerivedKeys lists the keys of derived values that begin with prefix, sorted; whoever sealed them.
+	// DerivedKeys lists the keys of derived values that begin with prefix, sorted, under whichever key they are sealed.
 	DerivedKeys(ctx context.Context, prefix string) ([]string, error)
 }
 

@@ -15,7 +15,7 @@ import (
 // headSeen is a head as it is stored.
 type headSeen struct{ name, value string }
 
-// seenHeads are all heads as they were read last, for those who ask what is another since. A list of them is never changed, and
+// seenHeads are all heads as they were read last, to find those that differ since. A list of them is never changed, and
 // so all share one. Each look reads the heads anew and compares their bytes: what a look gives is true however the store came to it.
 type seenHeads struct {
 	mu  sync.Mutex

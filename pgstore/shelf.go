@@ -37,7 +37,7 @@ const (
 	putPage   = `insert into wf.notes(name, n, body) select name, 1, body from unnest($1::text[], $2::bytea[]) p(name, body) order by name on conflict (name) do nothing`
 	// Behind another list nothing is removed. Of two that find none at once the second waits for the first, and sees its list.
 	replaceList = `with listed as (insert into wf.notes as w (name, n, body) values ($1, 1, $3) on conflict (name) do update set n = w.n + 1, body = excluded.body where w.n = $2 returning n),
-	gone as (delete from wf.notes where name > $1 || '/' and name < $1 || '0' and split_part(name, '/', 2) <> all($4::text[]) and exists (select from listed))
+	gone as (delete from wf.notes where name > $1 || '/' and name < $1 || '0' and not exists (select from unnest($4::text[]) f where f = split_part(name, '/', 2)) and exists (select from listed))
 	select n from listed`
 )
 
@@ -117,6 +117,12 @@ func (h *Shelf) Put(ctx context.Context, file string, data []byte) error {
 		}
 	}
 	return nil
+}
+
+// Remove removes a file that no list has named.
+func (h *Shelf) Remove(ctx context.Context, file string) error {
+	_, err := h.s.query(ctx, `delete from wf.notes where name > $1 || '/' and name < $1 || '0'`, text(h.name+"/"+file))
+	return h.err(err)
 }
 
 // Replace puts a list in the place of the one that was replaced n times, and removes all files but some. ok is false where another process has

@@ -89,6 +89,14 @@ func TestAShelfHasPartsOfFiles(t *testing.T) {
 	if n := ask(t, dsn, shelfPages); n != 1 {
 		t.Errorf("%d pages are left", n)
 	}
+	for _, name := range []string{names[1] + "x", names[2]} { // of which one begins like a file that stays, and one is gone
+		if err := h.Put(t.Context(), name, files[names[7]]); err != nil {
+			t.Fatal(err)
+		}
+		if err := h.Remove(t.Context(), name); err != nil {
+			t.Fatal(err)
+		}
+	}
 	if n := ask(t, dsn, "select count(*) from wf.notes"); n != 2 {
 		t.Errorf("%d rows are left", n)
 	}

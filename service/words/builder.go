@@ -14,7 +14,7 @@ type builder struct {
 	units []unit
 	ends  []uint32
 	docs  []doc
-	words map[string]*[]uint32 // the documents in which each stands, in order
+	words map[string]*[]uint32 // the documents that have each, in order
 	last  map[string]int       // the newest part of each unit
 	texts int                  // bytes of the texts that were added
 	heads int                  // bytes of the units that were begun
@@ -64,7 +64,7 @@ func (b *builder) doc(x doc) uint32 {
 	return uint32(len(b.docs)) - 1
 }
 
-// add notes that a word stands in a document.
+// add notes that a document has a word.
 func (b *builder) add(w string, d uint32) {
 	if b.words == nil {
 		b.words = map[string]*[]uint32{}

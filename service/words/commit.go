@@ -140,8 +140,11 @@ func (x *Index) write(ctx context.Context, since string, segs []*segment) (own [
 	if err == nil {
 		stamp, err = x.shelf.count(ctx, since, names)
 	}
-	if err != nil { // a disk that is full has room for them no more than for what counts
-		for _, name := range puts {
+	if err != nil {
+		if x.Shared() && !errors.Is(err, errMoved) { // they may count after all; else the next count removes them
+			return nil, "", err
+		}
+		for _, name := range puts { // a disk that is full has no room for them, and words of runs that were deleted meanwhile may be in them
 			err = errors.Join(err, x.shelf.drop(ctx, name))
 		}
 		return nil, "", err

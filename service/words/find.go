@@ -175,7 +175,7 @@ type source struct {
 	base bool         // its events are events of the other
 }
 
-// says is the event of the other unit that stands for one of this.
+// says is the event of the other unit in whose place one of this counts.
 func (s source) says(at uint32) uint32 {
 	if s.base {
 		return at
@@ -325,7 +325,7 @@ func (f *Found) weight(c candidate) int {
 	return 1
 }
 
-// hit reads the text of a candidate; nil where no word stands in it.
+// hit reads the text of a candidate; nil where it has none of the words.
 func (f *Found) hit(ctx context.Context, run protocol.RunID, c candidate) (*api.Hit, error) {
 	u := f.of[c.unit]
 	read := func(l protocol.Link) ([]byte, error) { return f.x.store.Block(ctx, l) }

@@ -436,6 +436,11 @@ func (c *catching) base(run protocol.RunID) (string, protocol.Seq, error) {
 		if err := c.run(base, h); err != nil {
 			return "", 0, err
 		}
+		if c.b.full() { // as a chain of forks makes it
+			if err := c.commit(); err != nil {
+				return "", 0, err
+			}
+		}
 		if u = c.at(string(base)); u == nil || u.seq < shared {
 			return "", 0, nil
 		}

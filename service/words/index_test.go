@@ -273,6 +273,36 @@ func TestWhatASubWorkflowSaysIsFound(t *testing.T) {
 	}
 }
 
+// Of a chain of forks none of which is indexed, what is read is committed as of other runs: a segment has a greatest size.
+func TestAChainOfForksIsCommittedInParts(t *testing.T) {
+	p := newPlace(t, t.TempDir())
+	base := p.begin(talk, "rails")
+	p.answer(base, "yes")
+	fork, err := p.e.Fork(t.Context(), base, engine.ForkOptions{At: 4, By: "carl"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, full := range []bool{false, true} {
+		there := map[string]cas.Head{}
+		for _, h := range p.heads() {
+			there[string(protocol.RunOf(h.Name))] = h
+		}
+		c := &catching{x: p.x, ctx: t.Context(), wait: t.Context(), there: func() map[string]cas.Head { return there }}
+		if err := c.look(); err != nil {
+			t.Fatal(err)
+		}
+		if full {
+			c.b.texts = commitBytes
+		}
+		if _, _, err := c.base(fork); err != nil {
+			t.Fatal(err)
+		}
+		if u := p.x.at.unit(string(base)); (u != nil) != full || full == (c.b.unit(string(base)) != nil) {
+			t.Errorf("full %t: the base is indexed as %+v", full, u)
+		}
+	}
+}
+
 func TestAForkHasWhatItShares(t *testing.T) {
 	p := newPlace(t, t.TempDir())
 	base := p.begin(talk, "rails")

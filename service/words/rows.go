@@ -92,8 +92,7 @@ func (r rows) lock(ctx context.Context) (func(), error) {
 	return func() {}, nil
 }
 
-// drop leaves it to the next count.
-func (r rows) drop(context.Context, string) error { return nil }
+func (r rows) drop(ctx context.Context, name string) error { return r.Remove(ctx, name) }
 
 func (r rows) put(ctx context.Context, data []byte) (string, error) {
 	name := segmentName()

@@ -21,7 +21,7 @@ import (
 //	magic │ length of the head │ seal of the head │ head: units, documents, the first word and the sum of each block │ blocks of words
 //
 // A document is what an event says under one kind. A block holds words in order, each with what it shares with the one before, and
-// the documents in which it stands.
+// the documents that have it.
 type segment struct {
 	name  string
 	size  int
@@ -313,7 +313,7 @@ func (s *segment) words(r io.ReaderAt, first string, each func(word string, docs
 	return nil
 }
 
-// match are the documents in which a word stands that fits, a bit for each.
+// match are the documents that have a word which fits, a bit for each.
 func (s *segment) match(r io.ReaderAt, t api.Wanted) (bitmap, error) {
 	m := make(bitmap, (len(s.docs)+63)/64)
 	if t.Chars {

@@ -16,7 +16,7 @@ import (
 // A shelf is where an index lies: a directory of this machine, or rows of the database that all machines share. Segments on it are written once,
 // and those that count change at once.
 //
-// Their errors are told apart by damage.
+// damage distinguishes their errors.
 type shelf interface {
 	// stamp is another text whenever other segments count; "" where there is no index.
 	stamp(ctx context.Context) (string, error)
