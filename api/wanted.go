@@ -160,7 +160,7 @@ func (t Wanted) At(text string, w Word) bool {
 	return false
 }
 
-// beside reports whether two characters stand side by side that have a text between them: it has marks alone.
+// beside reports whether two characters are side by side that have a text between them: it has marks alone.
 func beside(between string) bool {
 	return !strings.ContainsFunc(between, func(r rune) bool { return !unicode.IsMark(r) && !unicode.Is(unseen, r) })
 }
@@ -179,7 +179,7 @@ func letters(word string) (n int) {
 }
 
 // ReadSearch reads a search. A word fits words that begin with it if it has three letters or more, or ends with *; another one fits itself
-// alone. Characters that are a word each and stand side by side are one sequence. A search without a word, or with more than WantedMax, is an
+// alone. Characters that are a word each and follow each other are one sequence. A search without a word, or with more than WantedMax, is an
 // error wrapping protocol.ErrBadRequest.
 func ReadSearch(search string) ([]Wanted, error) {
 	var out []Wanted

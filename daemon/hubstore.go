@@ -27,11 +27,11 @@ type hubStore struct {
 	looked time.Time
 }
 
-// hubView is a hubStore as one hub is told of it.
+// hubView is a hubStore as one hub has heard of it.
 type hubView struct {
 	*hubStore
 	mu   sync.Mutex
-	told uint64 // drives that had ended when runs were listed
+	sent uint64 // drives that had ended when runs were listed
 }
 
 func newHubStore(of *service.Local, driving *Supervisor) *hubStore {
@@ -76,12 +76,12 @@ func (h *hubView) Runs(ctx context.Context) ([]relay.Run, error) {
 	}
 	h.settle()
 	h.mu.Lock()
-	h.told = ended
+	h.sent = ended
 	h.mu.Unlock()
 	return h.list(ctx, heads)
 }
 
-// list says of each run what a hub is told.
+// list says of each run what a hub is sent.
 func (h *hubStore) list(ctx context.Context, heads []cas.Head) ([]relay.Run, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -136,9 +136,9 @@ const deepest = 64
 func (h *hubView) AwaitChange(ctx context.Context, since uint64) (uint64, error) {
 	ended, next := h.driving.ended()
 	h.mu.Lock()
-	told := h.told
+	sent := h.sent
 	h.mu.Unlock()
-	if told != ended {
+	if sent != ended {
 		return since, nil
 	}
 	waits, stop := context.WithCancel(ctx)

@@ -51,13 +51,13 @@ type Board struct {
 	gone    sync.WaitGroup
 }
 
-// subscription is what one client is still to be told.
+// subscription is what is still to be sent to one client.
 type subscription struct {
 	lists map[protocol.List]*pending
 	wake  chan struct{} // has one when there may be something to tell
 }
 
-// pending is what is to be told of a list.
+// pending is what is to be sent about a list.
 type pending struct {
 	runs map[protocol.RunID]bool
 	all  bool
@@ -66,7 +66,7 @@ type pending struct {
 
 func (p *pending) empty() bool { return !p.all && len(p.runs) == 0 }
 
-// everything has all of the list told; what was noted of it takes no more room.
+// everything has all of the list sent; what was noted of it takes no more room.
 func (p *pending) everything() { p.all, p.runs = true, nil }
 
 func (p *pending) moved(runs []protocol.RunID) {
@@ -131,7 +131,7 @@ func (b *Board) Serve(ctx context.Context, r protocol.Request, send func(*protoc
 func (b *Board) next(s *subscription, now time.Time) (f *protocol.Frame, wait time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	var due protocol.List // of which the last frame is the oldest: so no list keeps another from being told, however slow the client is
+	var due protocol.List // of which the last frame is the oldest: so no list keeps another from being sent, however slow the client is
 	for _, list := range b.Of {
 		p := s.lists[list]
 		if p == nil || p.empty() {
@@ -272,7 +272,7 @@ func (b *Board) All(lists ...protocol.List) {
 	}
 }
 
-// tell changes what subscriptions are still to be told of a list; the caller holds mu.
+// tell changes what subscriptions are still to be sent about a list; the caller holds mu.
 func (b *Board) tell(list protocol.List, change func(*pending)) {
 	for s := range b.subs {
 		if p := s.lists[list]; p != nil {

@@ -295,7 +295,7 @@ func (l *link) dispatch() {
 		case errors.Is(err, queue.ErrClosed):
 			return
 		case !errors.Is(err, context.Canceled):
-			if !isAway(err) { // else it is told once
+			if !isAway(err) { // else it is reported once
 				h.Log.Error("queue", "worker", l.id, "error", err)
 			}
 			sleep(l.ctx, time.Second)

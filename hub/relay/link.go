@@ -333,7 +333,7 @@ func (l *link) announce() error {
 	if isAway(err) {
 		return nil // the worker stays connected, and is announced with a later message
 	}
-	if err == nil && draining != l.drained { // another hub was told
+	if err == nil && draining != l.drained { // another hub was asked to
 		l.drained = draining
 		l.drains(draining)
 	}

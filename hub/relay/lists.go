@@ -152,7 +152,7 @@ func (l *link) watchLists(ctx context.Context, b *lists.Board) {
 	}
 }
 
-// hearLists subscribes at the worker, and sets tells when it has told something.
+// hearLists subscribes at the worker, and sets tells when it has reported something.
 func (l *link) hearLists(ctx context.Context, b *lists.Board, tells *atomic.Bool) error {
 	conn, err := l.dialReplay(ctx, hubIdentity, protocol.JSONFrames)
 	if err != nil {

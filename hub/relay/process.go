@@ -37,7 +37,7 @@ func (p *Process) connected(s *connection) (gone func()) {
 }
 
 // begins tells the other hubs that a job of one of them is begun, or was not: they count it until this worker says that it has the
-// run. A hub that cannot be told loses its connection by that.
+// run. A hub that cannot be reached loses its connection by that.
 func (p *Process) begins(of *connection, job string, ok bool) {
 	p.mu.Lock()
 	var others []*connection

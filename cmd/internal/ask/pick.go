@@ -10,7 +10,7 @@ import (
 	"wf/protocol"
 )
 
-// pickable are the choices of a question, or the values of a field. In front of each stands what picks it: its place, or
+// pickable are the choices of a question, or the values of a field. In front of each is what picks it: its place, or
 // where one of them begins with a number the value itself, so that a number never means two things.
 type pickable struct{ choices []protocol.Choice }
 

@@ -147,7 +147,7 @@ func (a *App) opened(m opened) tea.Cmd {
 	a.conn, a.stop = ctx, stop
 	epoch, feed, session := a.epoch, a.feed, a.session
 	follow := func() tea.Msg { return ended{epoch, session.Follow(ctx, m.tip, feed.put)} }
-	cmds := []tea.Cmd{follow, feed.next(ctx, epoch), a.spend(), tea.RequestWindowSize} // it may have changed before changes were told
+	cmds := []tea.Cmd{follow, feed.next(ctx, epoch), a.spend(), tea.RequestWindowSize} // it may have changed before changes were reported
 	if len(a.t.Tasks) > 0 && a.t.First > 1 {
 		cmds = append(cmds, a.readTasks(false, ""))
 	}

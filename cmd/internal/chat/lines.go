@@ -51,7 +51,7 @@ func (it *Item) lines(width int, whole bool) []string {
 
 func plainStyle(s ...string) string { return strings.Join(s, "") }
 
-// replyHead is what stands before the text of a reply, and how that is set: the head of its first line, and the
+// replyHead is what comes before the text of a reply, and its style: the head of its first line, and the
 // cells by which all are indented.
 func (it *Item) replyHead(width int) (out []string, head string, indent int) {
 	out = []string{""}

@@ -161,7 +161,7 @@ func (s *session) row(ctx context.Context, r api.Row) (Row, error) {
 	return Row{Value: string(r.ID), Text: text, Current: r.ID == here.Run}, err
 }
 
-// spent is a cost in dollars; "" where no call has told what it used.
+// spent is a cost in dollars; "" where no call has reported what it used.
 func spent(used bool, usd *float64) string {
 	switch {
 	case !used:

@@ -91,7 +91,7 @@ func attached(files Files, line string, room int) (string, error) {
 	return b.String(), nil
 }
 
-// attach is a file as it stands behind a message: its text, with what was left out.
+// attach is a file as it is added to a message: its text, with what was left out.
 func attach(files Files, name string, room int) (string, error) {
 	text, size, err := files.Read(name, attachMax)
 	if err != nil {

@@ -13,7 +13,7 @@ type scroll struct {
 	whole  bool  // nothing is folded
 	bottom place // of the last line that is shown; without an item it follows what comes
 	used   int   // lines of the window, height where there are as many
-	top    bool  // nothing stands above the window
+	top    bool  // nothing is above the window
 	cache  map[*Item]*drawn
 }
 

@@ -203,7 +203,7 @@ func (t *Transcript) happened(e *protocol.Entry, step string, d protocol.Data) {
 	case protocol.Answered:
 		kind := t.answered(step)
 		text := cmp.Or(d.Text.S, d.Choice)
-		if kind == protocol.WaitApproval { // what was decided is told with the call
+		if kind == protocol.WaitApproval { // what was decided is shown with the call
 			text = d.Text.S
 		}
 		if text != "" && d.Messages == 0 { // messages were shown when they came
@@ -231,7 +231,7 @@ func (t *Transcript) happened(e *protocol.Entry, step string, d protocol.Data) {
 		t.stopped()
 		t.Status = protocol.Suspended
 		t.WordGoesOn = d.Reason == protocol.ByInterrupt || d.Reason == protocol.ByError
-		if step == "" && d.Detail.S == t.failed { // the run is suspended for what was told of the step
+		if step == "" && d.Detail.S == t.failed { // the run is suspended for what was shown of the step
 			return
 		}
 		t.failed = step + ": " + d.Detail.S
@@ -335,7 +335,7 @@ func (t *Transcript) closeReply(step string) {
 	}
 }
 
-// stopped folds that what was under way is not any more: what comes later stands behind it.
+// stopped folds that what was under way is not any more: what comes later is shown below it.
 func (t *Transcript) stopped() {
 	for _, step := range slices.Sorted(maps.Keys(t.open)) {
 		t.cut(step)

@@ -7,7 +7,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// Pastes are the long texts that were pasted into a box, by the words that stand for them there. The zero value holds none.
+// Pastes are the long texts that were pasted into a box, by the words that are shown in their place. The zero value holds none.
 type Pastes struct{ texts map[string]string }
 
 // A pasted text of more bytes or lines than these is not in the box itself.
@@ -45,7 +45,7 @@ func (p *Pastes) Out(box string) string {
 	return box
 }
 
-// Holds reports whether a text of a box stands for something that was pasted.
+// Holds reports whether a text of a box has such words.
 func (p *Pastes) Holds(box string) bool {
 	for words := range p.texts {
 		if strings.Contains(box, words) {

@@ -38,11 +38,11 @@ type Folder struct {
 	fans map[string]*fan
 }
 
-// A Tally counts how the items of a fan-out stand, as far as they are known.
+// A Tally counts the states of the items of a fan-out, as far as they are known.
 type Tally struct {
 	of     int               // items in all
-	how    map[string]string // how each item that began stands, by step: how it ended, "running" or "waiting"
-	counts map[string]int    // how many stand how
+	how    map[string]string // the state of each item that began, by step: how it ended, "running" or "waiting"
+	counts map[string]int    // items by state
 }
 
 // NewTally is the tally of a fan-out of so many items, 0 where that is unknown.
@@ -59,8 +59,8 @@ func (t *Tally) Of(n int) {
 	}
 }
 
-// Take takes in how an item stands now.
-func (t *Tally) Take(s *api.Step) { t.stands(s.ID, Stands(s)) }
+// Take notes the state of an item.
+func (t *Tally) Take(s *api.Step) { t.note(s.ID, StepState(s)) }
 
 // Long reports whether there are too many items to show them one by one.
 func (t *Tally) Long() bool { return max(t.of, len(t.how)) > foldFrom }
@@ -68,10 +68,10 @@ func (t *Tally) Long() bool { return max(t.of, len(t.how)) > foldFrom }
 // Odd reports whether an item wants to be looked at.
 func (t *Tally) Odd(step string) bool { return odds(t.how[step]) }
 
-// Worst is the state that stands for all items, as a sign shows it.
+// Worst is the worst state of an item, as a sign shows it.
 func (t *Tally) Worst() string { return worst(t.counts) }
 
-// String is how many items stand how.
+// String is how many items have each state.
 func (t *Tally) String() string {
 	return fmt.Sprintf("%s items: %s", grouped(max(t.of, len(t.how))), tally(t.counts))
 }
@@ -86,8 +86,8 @@ func (t *Tally) Short() string {
 	return grouped(max(t.of, len(t.how))) + ": " + tally(counts)
 }
 
-// stands takes in how an item stands now.
-func (t *Tally) stands(step, how string) {
+// note notes the state of an item.
+func (t *Tally) note(step, how string) {
 	was, begun := t.how[step]
 	if !begun {
 		was = toCome
@@ -167,7 +167,7 @@ func (b Backdrop) fold(run protocol.RunID, step string, at int64, d protocol.Dat
 	odd := false
 	switch d := d.(type) {
 	case protocol.StepStarted:
-		x.stands(step, "running")
+		x.note(step, "running")
 	case protocol.Usage:
 		x.usage.Add(d)
 		if d.Kind == protocol.UsageTurn && d.Child == nil {
@@ -182,11 +182,11 @@ func (b Backdrop) fold(run protocol.RunID, step string, at int64, d protocol.Dat
 		odd = true
 	case protocol.WaitingFor:
 		odd = true
-		x.stands(step, "waiting")
+		x.note(step, "waiting")
 	case protocol.StepCompleted:
 		how := howEnded(string(cmp.Or(d.Status, protocol.StepOK)), b.exit(d), x.cut[step])
 		odd = odds(how)
-		x.stands(step, how)
+		x.note(step, how)
 		out.behind = x.progress(run)
 	}
 	if !odd {
@@ -236,7 +236,7 @@ func (b Backdrop) itemEnded(step string, d protocol.StepCompleted, cut bool) str
 // isRed reports whether an item that ended so ended ok, and is to be looked at.
 func isRed(how string) bool { return isExit(how) && how != "exit 0" || how == cutShort }
 
-// odds reports whether an item that stands so wants to be looked at.
+// odds reports whether an item of this state wants to be looked at.
 func odds(how string) bool {
 	return !slices.Contains([]string{"", string(protocol.StepOK), string(protocol.StepSkipped), "running", "queued", "held"}, how)
 }
@@ -287,7 +287,7 @@ func (x *fan) spent() string {
 	return text
 }
 
-// worst is the state that stands for items of which so many stand how, as a sign shows it.
+// worst is the worst state of items, by how many have each, as a sign shows it.
 func worst(counts map[string]int) string {
 	for _, how := range []string{"failed", "parked", "retrying", "interrupted"} {
 		if counts[how] > 0 {
@@ -315,10 +315,10 @@ const (
 
 func isExit(how string) bool { return strings.HasPrefix(how, "exit ") }
 
-// exitsMax is how many exit codes are told apart.
+// exitsMax is how many exit codes are counted apart.
 const exitsMax = 3
 
-// tally is how many items stand how: those that ended well first, then the others.
+// tally is how many items have each state: those that ended well first, then the others.
 func tally(counts map[string]int) string {
 	codes, others := 0, 0
 	for how, n := range counts {
@@ -377,7 +377,7 @@ func (f *Folder) close(w io.Writer, last *protocol.Entry) {
 func (x *fan) leave() {
 	for step, how := range x.how {
 		if how == "running" {
-			x.stands(step, "not over")
+			x.note(step, "not over")
 		}
 	}
 }

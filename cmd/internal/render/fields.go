@@ -56,7 +56,7 @@ func (p *Printer) showFields(indent string, object protocol.JSON) error {
 	return p.showAnswered(indent, object, "")
 }
 
-// showAnswered writes the fields of an object in the order in which they stand in an answer.
+// showAnswered writes the fields of an object in the order of the answer.
 func (p *Printer) showAnswered(indent string, object protocol.JSON, text string) error {
 	fields, err := fieldsOf(object)
 	if err != nil {
@@ -75,7 +75,7 @@ const fence = "---"
 // fieldMax is how much of a field is shown where all of them share a line.
 const fieldMax = 40
 
-// telling is an answer on one line: its fields, and the last line of what stands behind them. That it is done is left
+// telling is an answer on one line: its fields, and the last line of the text behind them. That it is done is left
 // out where it tells more: the sign in front of it says so.
 func telling(fields []field, body string) string {
 	var parts []string
@@ -99,10 +99,10 @@ func telling(fields []field, body string) string {
 	return strings.Join(parts, " · ")
 }
 
-// gist is the most telling part of an answer on one line: its fields, and the last line of what stands behind them.
+// gist is the most telling part of an answer on one line: its fields, and the last line of the text behind them.
 func gist(text string) string { return telling(answered(text)) }
 
-// answered are the fields in front of an answer, as they were written, and what stands behind them. An answer whose
+// answered are the fields in front of an answer, as they were written, and the text behind them. An answer whose
 // fields cannot be read is what it is.
 func answered(text string) (fields []field, body string) {
 	raw, body, err := frontmatter.Split(text)
@@ -119,7 +119,7 @@ func answered(text string) (fields []field, body string) {
 	return inOrder(fields, text), body
 }
 
-// inOrder sorts fields as their lines stand in an answer; those that have none come last.
+// inOrder sorts fields in the order of their lines in an answer; those that have none come last.
 func inOrder(fields []field, text string) []field {
 	raw, _, err := frontmatter.Split(text)
 	if err != nil {

@@ -90,7 +90,7 @@ func Note(s *api.Step) string {
 func (p *Printer) stepRow(s *api.Step) []string {
 	note := Note(s)
 	sign := s.Status
-	if s.Item != nil && isRed(Stands(s)) {
+	if s.Item != nil && isRed(StepState(s)) {
 		sign = redItem
 	}
 	if s.Child != "" && s.Item != nil && s.Status == string(protocol.StepFailed) {
@@ -124,9 +124,9 @@ func (p *Printer) foldedRows(run protocol.RunID, fan *FanOut) [][]string {
 	return slices.Concat([][]string{{"  " + p.Out.sign(all.Worst()), name, span, text}}, rows)
 }
 
-// Stands is how a step stands, in a word: its status, held, or what is to be looked at of one that ended ok: the
+// StepState is the state of a step in a word: its status, held, or what is to be looked at of one that ended ok: the
 // code of a command other than 0, or that its answer was cut off.
-func Stands(s *api.Step) string {
+func StepState(s *api.Step) string {
 	if s.Held != "" && s.Status == "running" {
 		return "held"
 	}

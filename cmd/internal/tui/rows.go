@@ -20,7 +20,7 @@ type row struct {
 	fan  *fan      // that it belongs to, if that is folded or was unfolded
 }
 
-// isFan reports whether the row stands for a whole fan-out.
+// isFan reports whether the row is that of a whole fan-out.
 func (r row) isFan() bool { return r.fan != nil && r.id == r.fan.name }
 
 // fan is a fan-out among the steps that were read.
@@ -33,7 +33,7 @@ type fan struct {
 	sized bool         // it was asked how many items there are
 }
 
-// String is how many items stand how, as soon as all that began were read.
+// String is how many items have each state, as soon as all that began were read.
 func (x *fan) String() string {
 	if x.first > 0 {
 		return "reading its items …"
@@ -49,20 +49,20 @@ func (x *fan) Short() string {
 	return x.Tally.Short()
 }
 
-// hiddenBehind ends the id of the row that stands for what a folded fan-out leaves out.
+// hiddenBehind ends the id of the row that says what a folded fan-out leaves out.
 const hiddenBehind = "[…"
 
 // oddMost is how many items that want to be looked at a folded fan-out shows.
 const oddMost = 10
 
-// forget forgets how items stand, where steps before them are not known any more. What is unfolded stays so.
+// forget forgets the states of items, where steps before them are not known any more. What is unfolded stays so.
 func (a *App) forget() {
 	for name, x := range a.fans {
 		a.fans[name] = &fan{Tally: render.NewTally(0), name: name, first: math.MaxInt, open: x.open}
 	}
 }
 
-// take takes in steps that were read: how the items of fan-outs stand.
+// take takes in steps that were read: the states of the items of fan-outs.
 func (a *App) take(steps []*api.Step) {
 	for _, s := range steps {
 		name := render.FanOf(s)
@@ -244,7 +244,7 @@ func (a *App) fanPage(x *fan) (string, bool) {
 			b.WriteString("\n── to be looked at\n")
 		}
 		if odd <= listedMost {
-			fmt.Fprintf(&b, "%s  %s  %s\n", s.ID, render.Stands(s), render.Note(s))
+			fmt.Fprintf(&b, "%s  %s  %s\n", s.ID, render.StepState(s), render.Note(s))
 		}
 	}
 	if odd > listedMost {

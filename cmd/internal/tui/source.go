@@ -10,7 +10,7 @@ import (
 // Source gives what is shown, and does what is asked for; a Reader is one.
 type Source interface {
 	// Runs lists runs, the one that moved last first: those behind a place of the list, "" for the newest, in whose
-	// words text stands, "" for all.
+	// words a text is found, "" for all.
 	Runs(ctx context.Context, text, before string) (*api.Page, error)
 	// Run is one run with some of its steps, in the order they began: at most so many, and with before only those that
 	// began before that event.

@@ -90,7 +90,7 @@ func (a *App) pane(p pane, title, hint string, lines []string, width, rows int) 
 	return f.Draw(lines, width, rows)
 }
 
-// place is where a list stands: 3 of 20, with + where more of it was not read.
+// place is the place in a list: 3 of 20, with + where more of it was not read.
 func place(l *list, more bool) string {
 	if len(l.all) == 0 {
 		return ""
@@ -215,13 +215,13 @@ func (a *App) stepRow(r row, idWidth, width int) string {
 	}
 	s, again := r.step, " "
 	if r.fan != nil && r.fan.Odd(r.id) {
-		return fmt.Sprintf("%s %s  %s  %s", mark(render.Stands(s)), plain.Pad(a.label(r), idWidth), render.Stands(s), dim.Render(render.Note(s)))
+		return fmt.Sprintf("%s %s  %s  %s", mark(render.StepState(s)), plain.Pad(a.label(r), idWidth), render.StepState(s), dim.Render(render.Note(s)))
 	}
 	if s.Resumes != nil {
 		again = "↩"
 	}
-	text := fmt.Sprintf("%s %s %s %s", mark(render.Stands(s)), plain.Pad(a.label(r), idWidth), again, dim.Render(plain.Pad(render.ShortOf(s.CID), 8)))
-	if how := render.Stands(s); how != s.Status {
+	text := fmt.Sprintf("%s %s %s %s", mark(render.StepState(s)), plain.Pad(a.label(r), idWidth), again, dim.Render(plain.Pad(render.ShortOf(s.CID), 8)))
+	if how := render.StepState(s); how != s.Status {
 		text += "  " + busy.Render(how)
 	}
 	if s.EdgePrompt != "" {

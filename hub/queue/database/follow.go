@@ -80,7 +80,7 @@ func (s *Store) listen(hints chan<- struct{}) {
 	if c.Do(s.life, "listen "+channel) != nil {
 		return
 	}
-	hint() // what was told before is not told again
+	hint() // what was reported before is not reported again
 	for err == nil {
 		err = c.PG.WaitForNotification(s.life)
 	}
