@@ -20,34 +20,36 @@ export type Block =
   | {kind: "rule"};
 
 const deepest = 8; // blocks within blocks, marks within marks; beyond it is text
-const cells = 10_000; // of a table, and a row more: a short line can be a row of as many as the head has
+const cells = 10_000; // of the tables of a text, and a row more: a short line can be a row of as many as the head has
 const longest = 64 * 1024; // of a text that is read as Markdown
 
-const fence = /^ {0,3}(`{3,}|~{3,})\s*([^`\s]*)[^`]*$/;
+// Each of these reads a line in one go: no two repetitions side by side take the same characters.
+const fence = /^ {0,3}(`{3,}|~{3,})([^`]*)$/;
 const heading = /^ {0,3}(#{1,6})\s+(.*)$/;
 const rule = /^ {0,3}([-*_])(?:\s*\1){2,}\s*$/;
 const item = /^( {0,3})([-*+]|\d{1,9}[.)])(\s+)(.*)$/;
 const quote = /^ {0,3}> ?(.*)$/;
-const bar = /^\s*\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)*\|?\s*$/;
+const bar = /^\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)*\|?$/; // of a line without the space around it
 
 /** Reads a text; null where it is too long to be read as Markdown. */
 export function markdown(text: string): Block[] | null {
   if (text.length > longest) return null;
   const lines = text.replace(/\r\n?/g, "\n").split("\n");
   const to = lines[0]?.trimEnd() === "---" ? lines.findIndex((l, i) => i > 0 && l.trimEnd() === "---") : -1;
-  if (to < 2) return blocks(lines, 0);
+  const room = {cells};
+  if (to < 2) return blocks(lines, 0, room);
   // A value continues on lines that are indented; a block that is not made of fields is shown unchanged.
   const of: [string, string][] = [];
   for (const l of lines.slice(1, to)) {
     const m = /^([\w.-]{1,80}):(?: (.*))?$/.exec(l);
     if (m) of.push([m[1]!, m[2] ?? ""]);
     else if (of.length && (l === "" || /^[\s-]/.test(l))) of.at(-1)![1] += "\n" + l;
-    else return [{kind: "code", lang: "yaml", text: lines.slice(1, to).join("\n")}, ...blocks(lines.slice(to + 1), 0)];
+    else return [{kind: "code", lang: "yaml", text: lines.slice(1, to).join("\n")}, ...blocks(lines.slice(to + 1), 0, room)];
   }
-  return [{kind: "fields", of: of.map(([n, v]) => [n, v.trim()])}, ...blocks(lines.slice(to + 1), 0)];
+  return [{kind: "fields", of: of.map(([n, v]) => [n, v.trim()])}, ...blocks(lines.slice(to + 1), 0, room)];
 }
 
-function blocks(lines: string[], depth: number): Block[] {
+function blocks(lines: string[], depth: number, room: {cells: number}): Block[] {
   const out: Block[] = [];
   let p: string[] = [];
   const end = () => {
@@ -63,7 +65,7 @@ function blocks(lines: string[], depth: number): Block[] {
       const from = i + 1;
       const close = new RegExp(`^ {0,3}${m[1]![0]}{${m[1]!.length},}\\s*$`);
       while (++i < lines.length && !close.test(lines[i]!));
-      out.push({kind: "code", lang: m[2]!, text: lines.slice(from, i).join("\n")});
+      out.push({kind: "code", lang: m[2]!.trim().split(/\s/, 1)[0]!, text: lines.slice(from, i).join("\n")});
     } else if ((m = heading.exec(line))) {
       end();
       out.push({kind: "h", level: m[1]!.length, of: pieces(m[2]!.trim().replace(/ #+$/, ""), 0)});
@@ -75,7 +77,7 @@ function blocks(lines: string[], depth: number): Block[] {
       const inner = [];
       for (; i < lines.length && (m = quote.exec(lines[i]!)); i++) inner.push(m[1]!);
       i--;
-      out.push({kind: "quote", of: blocks(inner, depth + 1)});
+      out.push({kind: "quote", of: blocks(inner, depth + 1, room)});
     } else if (depth < deepest && (m = item.exec(line)) && (p.length === 0 || /^[-*+]|^1\D/.test(m[2]!))) {
       end();
       const numbered = /\d/.test(m[2]!);
@@ -93,19 +95,20 @@ function blocks(lines: string[], depth: number): Block[] {
           else if (far >= 0 && !item.test(next) && inner.at(-1) !== "" && !heading.test(next) && !fence.test(next) && !quote.test(next)) inner.push(next.trimStart());
           else break;
         }
-        list.push(blocks(inner, depth + 1));
+        list.push(blocks(inner, depth + 1, room));
         let after = i;
         while (after < lines.length && lines[after]!.trim() === "") after++;
         if (after > i && item.test(lines[after] ?? "")) i = after; // items with an empty line between them
       }
       i--;
       out.push({kind: "list", from, of: list});
-    } else if (line.includes("|") && bar.test(lines[i + 1] ?? "") && rowOf(line).length === rowOf(lines[i + 1]!).length) {
+    } else if (room.cells > 0 && line.includes("|") && bar.test((lines[i + 1] ?? "").trim()) && rowOf(line).length === rowOf(lines[i + 1]!).length) {
       end();
       const head = rowOf(line).map((c) => pieces(c, 0));
       const rows: Piece[][][] = [];
-      for (i += 2; i < lines.length && lines[i]!.includes("|") && rows.length * head.length < cells; i++) {
+      for (i += 2; i < lines.length && lines[i]!.includes("|") && room.cells > 0; i++) {
         const row = rowOf(lines[i]!);
+        room.cells -= head.length;
         rows.push(head.map((_, c) => pieces(row[c] ?? "", 0)));
       }
       i--;

@@ -31,6 +31,9 @@ describe("Markdown", () => {
     ["in 2026\n1986. was a year", "p in 2026\n1986. was a year"],
     ["```go\na # b\n\n- c\n```\nafter", "code go|a # b\n\n- c / p after"],
     ["~~~\nnot closed", "code |not closed"],
+    ["``` \t go  run it\nx\n```", "code go|x"],
+    ["``` a`b\nx", "p ``` a`b\nx"],
+    ["a | b\n  :-- | --: \t\n1 | 2", "table a,b(1,2)"],
     ["> a\n> - b\nc", "quote(p a / list -(p b)) / p c"],
     ["| a | b |\n|---|:-:|\n| 1 | 2\\|3 |\nend", "table a,b(1,2|3) / p end"],
     ["Values:\n| a |\n|---|\n| 1 |", "p Values: / table a(1)"],
@@ -62,11 +65,32 @@ describe("Markdown", () => {
   });
 });
 
-test("a table has a bound of cells, however short its lines are", () => {
+test("the time for a line grows with its length, and not with the square of it", () => {
+  for (const line of ["a|b\n" + "%" + "x", "a|b\n-|-" + "%" + "x", "```" + "%" + "`"]) {
+    for (const c of [" ", "a", "-", "|", "-|"]) {
+      const time = (n: number) => Math.min(...[0, 1, 2].map(() => {
+        const began = process.cpuUsage(); // what else the machine does takes none of it
+        markdown(line.replace("%", c.repeat(n / c.length)));
+        return process.cpuUsage(began).user / 1000;
+      }));
+      const short = time(6_000);
+      const long = time(60_000);
+      assert.ok(long < 30 * short + 100, `${JSON.stringify(line)} with ${JSON.stringify(c)}: ${short} ms and ${long} ms`);
+    }
+  }
+});
+
+test("the tables of a text have a bound of cells, however short their lines are", () => {
   const table = (columns: number, rows: number) => `${"|a".repeat(columns)}|\n${"|-".repeat(columns)}|\n${"|\n".repeat(rows)}`;
   const cells = (text: string) => markdown(text)!.flatMap((b) => (b.kind === "table" ? b.rows.map((r) => r.length) : [])).reduce((n, x) => n + x, 0);
   assert.equal(cells(table(100, 99)), 9_900);
   assert.equal(cells(table(100, 100)), 10_000);
   assert.equal(cells(table(100, 101)), 10_000);
   assert.equal(cells(table(8_000, 10_000)), 16_000);
+  const several = `${table(100, 60)}\n`.repeat(40);
+  assert.equal(cells(several), 10_000);
+  assert.equal(cells("x\n\n" + several), 10_000);
+  const quoted = markdown(several.replace(/^/gm, "> "))!;
+  assert.equal(quoted.length, 1);
+  assert.ok(JSON.stringify(quoted).length < 200_000, "in a quote too");
 });
