@@ -104,6 +104,26 @@ export function showAll(): void {
   setFilter(everything);
 }
 
+const indexAgain = 2000; // ms, doubled after each reading that found as much behind
+const indexTries = 5; // what hinders the index may last
+
+// Reads the list again while not all that was said is searched: no list changes when the index catches up.
+function followIndex(): () => void {
+  let behind = 0;
+  let tries = 0;
+  return effect(() => {
+    const n = searched.value?.behind ?? 0;
+    if (n !== behind) tries = 0;
+    behind = n;
+    if (n === 0 || tries === indexTries) return;
+    const timer = setTimeout(() => {
+      tries++;
+      void refresh();
+    }, indexAgain * 2 ** tries);
+    return () => clearTimeout(timer);
+  });
+}
+
 /** Keeps the list and the workflows fresh until the returned function is called. */
 export function follow(): () => void {
   const stopLists = keepFresh(["runs", "workflows"], async (changed) => {
@@ -122,9 +142,11 @@ export function follow(): () => void {
     again = asking !== null;
     if (!asking) void refresh();
   });
+  const stopIndex = followIndex();
   return () => {
     stopLists();
     stopFilter();
+    stopIndex();
   };
 }
 

@@ -42,6 +42,22 @@ describe("finding a run", () => {
     check();
   });
 
+  test("what is not searched yet is looked for again, though no run changes", async (t) => {
+    const {page, check} = await visit(t);
+    let behind = 2;
+    await page.route(/search=lagging/, async (r) => {
+      const response = await r.fetch();
+      const json = await response.json();
+      await r.fulfill({response, json: {...json, searched: {...json.searched, behind: Math.max(0, behind--)}}});
+    });
+    await page.getByLabel("Search in runs").fill("lagging");
+    const notice = page.getByText(/is not searched yet/);
+    await notice.waitFor();
+    await notice.waitFor({state: "detached"});
+    assert.ok(behind < 0, "it was read until nothing was left");
+    check();
+  });
+
   test("by status with counts, person and time; a view is kept under a name", async (t) => {
     const {page, check} = await visit(t);
     const mine = await begin(page, "form", {}, {title: "For zoe", created_by: "zoe"});
