@@ -1,8 +1,6 @@
 package relay_test
 
 import (
-	"context"
-	"net"
 	"net/http"
 	"path/filepath"
 	"strings"
@@ -12,34 +10,11 @@ import (
 
 	"github.com/coder/websocket"
 
+	"wf/hub/internal/pipes"
 	"wf/hub/queue/embedded"
 	"wf/hub/relay"
 	"wf/protocol"
 )
-
-// pipes is a listener of connections that hold nothing back: a write ends when it was read.
-type pipes struct {
-	conns chan net.Conn
-	done  chan struct{}
-}
-
-func (p pipes) Accept() (net.Conn, error) {
-	select {
-	case c := <-p.conns:
-		return c, nil
-	case <-p.done:
-		return nil, net.ErrClosed
-	}
-}
-
-func (p pipes) Close() error   { close(p.done); return nil }
-func (p pipes) Addr() net.Addr { return &net.TCPAddr{} }
-
-func (p pipes) dial(context.Context, string, string) (net.Conn, error) {
-	here, there := net.Pipe()
-	p.conns <- there
-	return here, nil
-}
 
 // A client that takes no frame gets no further list_request served in the place of one: its requests are read when that has ended, so it
 // cannot have the hub keep any number of them.
@@ -48,11 +23,11 @@ func TestListRequestsOfAClientThatStallsAreNotRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := must(embedded.Open(filepath.Join(dir, "hub.db")))(t)
 		hub := &relay.Hub{Queue: s.Queue, Registry: s.Registry, Pointers: s.Pointers, Name: "hub", Version: "1", Log: logger(t), Patience: time.Hour}
-		l := pipes{make(chan net.Conn), make(chan struct{})}
+		l := pipes.New()
 		h := &http.Server{Handler: served(everyone, hub.Handler())}
 		ended := make(chan error, 1)
 		go func() { ended <- h.Serve(l) }()
-		wire := &http.Transport{DialContext: l.dial}
+		wire := &http.Transport{DialContext: l.Dial}
 		dial := func() *websocket.Conn {
 			conn, _, err := websocket.Dial(t.Context(), "http://pipe/v1/replay", &websocket.DialOptions{
 				HTTPClient: &http.Client{Transport: wire}, Subprotocols: []string{protocol.FramesJSON}})

@@ -2,7 +2,6 @@ package replay_test
 
 import (
 	"context"
-	"net"
 	"net/http"
 	"testing"
 	"testing/synctest"
@@ -11,6 +10,7 @@ import (
 	"github.com/coder/websocket"
 
 	"wf/hub/internal/memfeed"
+	"wf/hub/internal/pipes"
 	"wf/hub/lists"
 	"wf/hub/replay"
 	"wf/protocol"
@@ -104,11 +104,11 @@ func TestAClientOfListsThatStallsIsCutOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := watchedLists()
 		s := &replay.Server{Feed: memfeed.New(), Lists: b, WriteTimeout: 10 * time.Second, PingEvery: time.Hour}
-		l := pipes{make(chan net.Conn), make(chan struct{})}
+		l := pipes.New()
 		h := &http.Server{Handler: s.WebSocket()}
 		served := make(chan error, 1)
 		go func() { served <- h.Serve(l) }()
-		wire := &http.Transport{DialContext: l.dial}
+		wire := &http.Transport{DialContext: l.Dial}
 		conn, _, err := websocket.Dial(t.Context(), "http://pipe/", &websocket.DialOptions{
 			HTTPClient: &http.Client{Transport: wire}, Subprotocols: []string{protocol.FramesJSON}})
 		if err != nil {

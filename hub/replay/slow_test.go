@@ -1,9 +1,7 @@
 package replay_test
 
 import (
-	"context"
 	"errors"
-	"net"
 	"net/http"
 	"testing"
 	"testing/synctest"
@@ -12,33 +10,10 @@ import (
 	"github.com/coder/websocket"
 
 	"wf/hub/internal/memfeed"
+	"wf/hub/internal/pipes"
 	"wf/hub/replay"
 	"wf/protocol"
 )
-
-// pipes is a listener of connections that hold nothing back: a write ends when it was read.
-type pipes struct {
-	conns chan net.Conn
-	done  chan struct{}
-}
-
-func (p pipes) Accept() (net.Conn, error) {
-	select {
-	case c := <-p.conns:
-		return c, nil
-	case <-p.done:
-		return nil, net.ErrClosed
-	}
-}
-
-func (p pipes) Close() error   { close(p.done); return nil }
-func (p pipes) Addr() net.Addr { return &net.TCPAddr{} }
-
-func (p pipes) dial(context.Context, string, string) (net.Conn, error) {
-	here, there := net.Pipe()
-	p.conns <- there
-	return here, nil
-}
 
 // F-73: a client that reads, but takes longer for a frame than it may, is told too_slow, in a frame
 // and by the status of the close; one that is in time is served on.
@@ -51,12 +26,12 @@ func TestAClientThatReadsTooSlowlyIsToldSo(t *testing.T) {
 			m := memfeed.New()
 			m.Add("run", 1, "e")
 			s := &replay.Server{Feed: m, WriteTimeout: 10 * time.Second, PingEvery: time.Hour, Heartbeat: time.Hour}
-			l := pipes{make(chan net.Conn), make(chan struct{})}
+			l := pipes.New()
 			h := &http.Server{Handler: s.WebSocket()}
 			served := make(chan error, 1)
 			go func() { served <- h.Serve(l) }()
 
-			wire := &http.Transport{DialContext: l.dial}
+			wire := &http.Transport{DialContext: l.Dial}
 			conn, _, err := websocket.Dial(t.Context(), "http://pipe/", &websocket.DialOptions{
 				HTTPClient: &http.Client{Transport: wire}, Subprotocols: []string{protocol.JSONFrames.Subprotocol()}})
 			if err != nil {
