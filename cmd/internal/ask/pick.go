@@ -55,6 +55,10 @@ func seen(value string) string {
 	return "(empty)"
 }
 
+// Choice is the place in a list of choices of the one that a text names, −1 for none: by the value or its label, else by a number, which is its
+// place where no choice begins with a number.
+func Choice(choices []protocol.Choice, text string) int { return pickable{choices}.at(text) }
+
 // at is the place of the value that a text names, −1 for none: by the value or its label, else by its number.
 func (p pickable) at(text string) int {
 	same := func(x, y string) bool { return x == y }

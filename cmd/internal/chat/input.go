@@ -2,12 +2,12 @@ package chat
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 
 	"charm.land/bubbles/v2/textarea"
 	"charm.land/lipgloss/v2"
 
+	"wf/cmd/internal/ask"
 	"wf/cmd/internal/plain"
 	"wf/protocol"
 )
@@ -123,15 +123,10 @@ func denial(w Waiting, line string) (value, why string, ok bool) {
 	return value, strings.TrimSpace(why), ok && value == protocol.Deny
 }
 
-// choiceOf finds the choice that a line names: by its number, value or label.
+// choiceOf finds the choice that a line names; see ask.Choice.
 func choiceOf(w Waiting, line string) (value string, ok bool) {
-	if n, err := strconv.Atoi(line); err == nil && n >= 1 && n <= len(w.Choices) {
-		return w.Choices[n-1].Value, true
-	}
-	for _, c := range w.Choices {
-		if strings.EqualFold(c.Value, line) || strings.EqualFold(c.Label, line) {
-			return c.Value, true
-		}
+	if i := ask.Choice(w.Choices, line); i >= 0 {
+		return w.Choices[i].Value, true
 	}
 	return "", false
 }
