@@ -194,7 +194,7 @@ func TestC04KillsWhileCopiesLieInLayers(t *testing.T) {
 	}
 	b, _ := newLayerBench(t, false)
 	// What the attempts before this one have made is there: each adds a line, until three have.
-	id, want := b.beginEdits(layeredCoders, "for i in d*/f*; do sed -i s/two/zwei/ $i; done; echo line >> tries; while [ $(wc -l < tries) -lt 3 ]; do sleep 0.01; done; rm tries; echo done > d1/third")
+	id, want := b.beginEdits(layeredCoders, "rm -f d*/sed*; for i in d*/f*; do sed -i s/two/zwei/ $i; done; echo line >> tries; while [ $(wc -l < tries) -lt 3 ]; do sleep 0.01; done; rm tries; echo done > d1/third")
 	want["d1/third"] = "done\n"
 	lines := func(n int) func() bool {
 		return func() bool {
