@@ -92,9 +92,11 @@ func (s *Server) Follow(ctx context.Context, r protocol.Request, sink Sink) erro
 	beat := time.NewTicker(cmp.Or(s.Heartbeat, 15*time.Second))
 	defer beat.Stop()
 	for {
+		mark := c.ring.mark()
 		if err := c.drain(ctx); err != nil {
 			return err
 		}
+		c.ring.forget(c.from, mark)
 		if !c.completed {
 			c.completed = true
 			if err := c.complete(ctx); err != nil || !r.Live {

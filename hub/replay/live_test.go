@@ -329,6 +329,38 @@ func TestDeltasThatNobodyTakesAreDroppedAndCounted(t *testing.T) {
 	}
 }
 
+// A delta that was said after an event which is not there is dropped, and what is said behind it comes: the head was put
+// back, or another process made it up.
+func TestADeltaOfAnEventThatIsNotThereIsDropped(t *testing.T) {
+	m := memfeed.New()
+	m.Add("run", 2, "e")
+	p := dial(t, serve(t, &replay.Server{Feed: m, Deltas: made{
+		{Run: "run", After: 1, Step: "a#1", N: 1, Delta: protocol.Delta{Kind: "text", Text: "one"}},
+		{Run: "run", After: 100, Step: "a#1", N: 2, Delta: protocol.Delta{Kind: "text", Text: "made up"}},
+		{Run: "run", After: 2, Step: "a#1", N: 3, Delta: protocol.Delta{Kind: "text", Text: "two"}},
+	}}), protocol.JSONFrames)
+	p.ask(`{"type":"replay_request","sessionId":"run","live":true}`)
+	for _, want := range []protocol.Frame{{N: 1, Text: "one"}, {N: 3, Text: "two"}} {
+		f := p.read()
+		for f.Type != protocol.FrameDelta {
+			f = p.read()
+		}
+		if f.N != want.N || f.Text != want.Text || f.Dropped != want.Dropped {
+			t.Errorf("%+v came, want %+v", f, want)
+		}
+	}
+}
+
+// made says the same to every subscriber.
+type made []protocol.LiveDelta
+
+func (m made) Subscribe(_ protocol.RunID, send func(protocol.LiveDelta)) func() {
+	for _, d := range m {
+		send(d)
+	}
+	return func() {}
+}
+
 // On a real store too a head may be put back, as a restore does.
 func TestAStoreThatWasPutBackIsAReset(t *testing.T) {
 	store := openStore(t)

@@ -2,6 +2,7 @@ package replay
 
 import (
 	"math"
+	"slices"
 	"sync"
 
 	"wf/protocol"
@@ -9,8 +10,8 @@ import (
 
 const (
 	ringBytes = 256 << 10 // of deltas held for one subscriber
-	deltaMax  = 128 << 10 // of one delta: a frame holds it however it is escaped
-	deltaCost = 64        // what a delta costs beside its text
+	deltaMax  = 128 << 10 // of the text of one delta: a frame holds it however it is escaped
+	deltaCost = 64        // what a delta costs beside its texts
 )
 
 // A ring holds the deltas that a subscriber has not been sent yet; where they are too many,
@@ -21,7 +22,12 @@ type ring struct {
 	mu      sync.Mutex
 	held    []protocol.LiveDelta
 	bytes   int
+	pushed  int64 // how many there were
 	dropped int64
+}
+
+func cost(d *protocol.LiveDelta) int {
+	return len(d.Step) + len(d.Delta.Kind) + len(d.Delta.Text) + deltaCost
 }
 
 func newRing() *ring { return &ring{ready: make(chan struct{}, 1)} }
@@ -35,10 +41,11 @@ func (r *ring) push(d protocol.LiveDelta) {
 		return
 	}
 	r.held = append(r.held, d)
-	r.bytes += len(d.Delta.Text) + deltaCost
+	r.pushed++
+	r.bytes += cost(&d)
 	n := 0
 	for ; r.bytes > ringBytes; n++ {
-		r.bytes -= len(r.held[n].Delta.Text) + deltaCost
+		r.bytes -= cost(&r.held[n])
 		r.dropped++
 	}
 	if n > 0 {
@@ -58,7 +65,7 @@ func (r *ring) take(upTo protocol.Seq) (out []protocol.LiveDelta, dropped int64,
 	defer r.mu.Unlock()
 	n := 0
 	for ; n < len(r.held) && r.held[n].After <= upTo; n++ {
-		r.bytes -= len(r.held[n].Delta.Text) + deltaCost
+		r.bytes -= cost(&r.held[n])
 	}
 	out, r.held = r.held[:n:n], r.held[n:]
 	if len(r.held) == 0 {
@@ -78,4 +85,34 @@ func (r *ring) first() protocol.Seq {
 		return math.MaxInt64
 	}
 	return r.held[0].After
+}
+
+// mark is a moment; see forget.
+func (r *ring) mark() int64 {
+	if r == nil {
+		return 0
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.pushed
+}
+
+// forget drops the deltas that were held at a mark and were said after an event behind the head, as it was read since
+// then. An event is durable before a delta names it: these have lost theirs, as the head was put back, or
+// another process made them up.
+func (r *ring) forget(head protocol.Seq, mark int64) {
+	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	at := r.pushed - int64(len(r.held))
+	r.held = slices.DeleteFunc(r.held, func(d protocol.LiveDelta) bool {
+		at++
+		if at > mark || d.After <= head {
+			return false
+		}
+		r.bytes -= cost(&d)
+		return true
+	})
 }
