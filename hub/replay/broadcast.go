@@ -4,14 +4,14 @@ import (
 	"maps"
 	"slices"
 	"sync"
-	"unicode/utf8"
 
 	"wf/protocol"
 )
 
 // Broadcast hands the deltas of runs that this process drives to the subscribers. The zero
 // Broadcast is ready. The driver of a run calls Event for everything that became durable and
-// Delta for everything else, in order for each run; neither blocks.
+// Delta for everything else, in order for each run; neither blocks. For a run that another process drives, Pass and
+// Settle do the same.
 type Broadcast struct {
 	mu   sync.Mutex
 	runs map[protocol.RunID]*channel
@@ -20,20 +20,11 @@ type Broadcast struct {
 // channel is one run: its newest event, and the subscribers.
 type channel struct {
 	after protocol.Seq
-	said  map[string]int64   // deltas of each open step
-	open  map[string][]piece // what each step said since its newest event
+	said  map[string]int64 // deltas of each open step
+	open  sayings
 	subs  map[*func(protocol.LiveDelta)]bool
-	drove bool // an event or a delta came, and not yet the end of the run
+	drove bool // this process drives the run: an event or a delta came, and not yet the end
 }
-
-// piece is deltas of one kind that follow each other.
-type piece struct {
-	last protocol.LiveDelta // without its text
-	text []byte
-}
-
-// openMax bounds what is kept of a piece, in bytes: the end of it.
-const openMax = 64 << 10
 
 var _ protocol.Deltas = (*Broadcast)(nil)
 
@@ -43,7 +34,7 @@ func (b *Broadcast) channel(run protocol.RunID) *channel {
 		if b.runs == nil {
 			b.runs = map[protocol.RunID]*channel{}
 		}
-		c = &channel{said: map[string]int64{}, open: map[string][]piece{}, subs: map[*func(protocol.LiveDelta)]bool{}}
+		c = &channel{said: map[string]int64{}, subs: map[*func(protocol.LiveDelta)]bool{}}
 		b.runs[run] = c
 	}
 	return c
@@ -54,8 +45,9 @@ func (b *Broadcast) Event(run protocol.RunID, e *protocol.Event) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	c := b.channel(run)
-	c.after, c.drove = e.Seq, true
-	delete(c.open, e.StepName())
+	c.drive()
+	c.after = e.Seq
+	c.open.remove(e.StepName())
 	switch e.Type {
 	case protocol.EvStepCompleted:
 		delete(c.said, e.StepName())
@@ -69,32 +61,25 @@ func (b *Broadcast) Delta(run protocol.RunID, step string, d protocol.Delta) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	c := b.channel(run)
-	c.drove = true
+	c.drive()
 	c.said[step]++
 	out := protocol.LiveDelta{Run: run, After: c.after, Step: step, N: c.said[step], Delta: d}
-	c.keep(out)
-	for send := range c.subs {
-		(*send)(out)
+	c.open.add(out)
+	c.send(out)
+}
+
+// drive notes that this process drives the run: what another one said before is no longer being said.
+func (c *channel) drive() {
+	if !c.drove {
+		c.drove = true
+		c.open.clear()
 	}
 }
 
-// keep adds a delta to what its step said since its newest event.
-func (c *channel) keep(d protocol.LiveDelta) {
-	said := c.open[d.Step]
-	if n := len(said); n == 0 || said[n-1].last.Delta.Kind != d.Delta.Kind {
-		said = append(said, piece{})
-		c.open[d.Step] = said
+func (c *channel) send(d protocol.LiveDelta) {
+	for send := range c.subs {
+		(*send)(d)
 	}
-	p := &said[len(said)-1]
-	p.text = append(p.text, d.Delta.Text...)
-	if over := len(p.text) - openMax; over > openMax {
-		for over < len(p.text) && !utf8.RuneStart(p.text[over]) {
-			over++
-		}
-		p.text = append(p.text[:0], p.text[over:]...)
-	}
-	d.Delta.Text = ""
-	p.last = d
 }
 
 // End says that this process no longer drives a run; what was noted of it is forgotten.
@@ -109,7 +94,7 @@ func (b *Broadcast) End(run protocol.RunID) {
 func (b *Broadcast) end(run protocol.RunID, c *channel) {
 	c.drove = false
 	clear(c.said)
-	clear(c.open)
+	c.open.clear()
 	if len(c.subs) == 0 {
 		delete(b.runs, run)
 	}
@@ -122,8 +107,8 @@ func (b *Broadcast) Subscribe(run protocol.RunID, send func(protocol.LiveDelta))
 	defer b.mu.Unlock()
 	c := b.channel(run)
 	c.subs[&send] = true
-	for _, step := range slices.Sorted(maps.Keys(c.open)) {
-		for _, p := range c.open[step] {
+	for _, step := range slices.Sorted(maps.Keys(c.open.of)) {
+		for _, p := range c.open.of[step] {
 			d := p.last
 			d.Delta.Text = string(p.text)
 			send(d)
