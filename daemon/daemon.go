@@ -29,7 +29,7 @@ import (
 //
 //	listeners ─► guard ─┐
 //	hub ────────────────┴─► hub/server ─► service ─► supervisor ─► engine ─► store
-//	                          └───► replay ◄── broadcast ◄──┘
+//	                          └───► replay ◄── broadcast ◄──┘ ◄── sockets of other processes
 //
 // Start and Close frame its life; the handler may be served, to a hub too, in between.
 type Daemon struct {
@@ -49,6 +49,7 @@ type Daemon struct {
 	census *census
 	probe  *probe
 	live   *LiveSockets
+	passed *passedOn
 	replay *replay.Server
 	clock  *schedule.Runner
 	notify *notify.Deliverer
@@ -82,7 +83,8 @@ func New(u *compose.Setup, s store.Store, o Options) (*Daemon, error) {
 		return nil, protocol.ErrUsage.With("", "--dir %s is no directory", o.Dir)
 	}
 	live := NewLiveSockets(s)
-	d := &Daemon{Name: o.Name, Log: o.Log, live: live, replay: &replay.Server{Feed: s, Deltas: &live.said}}
+	passed := newPassedOn(live, o.Log)
+	d := &Daemon{Name: o.Name, Log: o.Log, live: live, passed: passed, replay: &replay.Server{Feed: s, Deltas: passed}}
 	k := &Supervisor{s: s, log: o.Log, alone: o.Alone, most: o.Drives, looked: make(chan struct{})}
 	k.note = func(run protocol.RunID) { u.Note(context.Background(), s, run); live.End(run); d.clock.Wake() }
 	all := new(metrics.Registry)
@@ -186,5 +188,7 @@ func (d *Daemon) Close() error {
 	d.Supervisor.Close()
 	d.Service.Settle()
 	d.live.Close()
-	return d.replay.Close()
+	err := d.replay.Close()
+	d.passed.Close()
+	return err
 }

@@ -10,6 +10,7 @@
 //	Hub          what wf hub runs: workers join it, clients see the runs of all of them
 //	Remote       how another server is reached, and with which token
 //	LiveSockets  let other processes watch a run with what is said before it is recorded
+//	passedOn     lets the clients of this process watch what is said at the sockets of others
 //
 // # Promised
 //

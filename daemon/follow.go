@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/http"
 	"time"
 
 	"wf/api"
@@ -138,10 +137,8 @@ func (t *trail) watch(ctx context.Context) error {
 
 // live shows what the driving process says, until its socket is gone.
 func (t *trail) live(ctx context.Context) error {
-	r := client.Replay{URL: "http://wf/v1/replay", Codec: protocol.CBORFrames, Run: t.run, Cursor: t.at, Live: true, Once: true,
-		HTTP: &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return DialRun(ctx, t.of.Store.Beside(), t.run)
-		}}}}
+	r := replayAt(t.run, func(ctx context.Context) (net.Conn, error) { return DialRun(ctx, t.of.Store.Beside(), t.run) })
+	r.Cursor = t.at
 	var failed error // to show an update
 	shown := func(err error) error {
 		failed = errors.Join(failed, err)

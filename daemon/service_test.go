@@ -140,22 +140,27 @@ func meeting(t *testing.T) (*relay.Hub, string) {
 // And so does a hub, whose worker lets its owners in.
 func TestTheServiceOfAHub(t *testing.T) {
 	servicetest.Test(t, servicetest.Suite{Remote: true, Open: func(t *testing.T, dir string) servicetest.Service {
-		d := serving(t, dir)
-		hub, address := meeting(t)
-		leave, err := d.Join(daemon.Remote{URL: address, Admin: true})
-		t.Cleanup(leave)
+		return behind(t, joined(t, serving(t, dir)))
+	}})
+}
+
+// joined is a hub whose worker is a daemon.
+func joined(t *testing.T, d *daemon.Daemon) (address string) {
+	t.Helper()
+	hub, address := meeting(t)
+	leave, err := d.Join(daemon.Remote{URL: address, Admin: true})
+	t.Cleanup(leave)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for connected := 0; connected == 0; <-tick.C {
+		workers, err := hub.Registry.List(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		tick := time.NewTicker(time.Millisecond)
-		defer tick.Stop()
-		for connected := 0; connected == 0; <-tick.C {
-			workers, err := hub.Registry.List(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			connected = len(workers)
-		}
-		return behind(t, address)
-	}})
+		connected = len(workers)
+	}
+	return address
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	"wf/files"
 	"wf/hub/guard"
@@ -47,7 +48,32 @@ func SocketPath(store string) (string, error) {
 // RunSocket is where the process that drives a run of a store lets others watch.
 func RunSocket(store string, run protocol.RunID) (dir, name string, err error) {
 	dir, err = RuntimeDir()
-	return dir, StoreName(files.Real(store)) + "." + string(run) + ".sock", err
+	return dir, runSockets(store) + string(run) + runSocketEnd, err
+}
+
+// runSockets is what the names of the sockets of the runs of a store begin with, and runSocketEnd their end.
+func runSockets(store string) string { return StoreName(files.Real(store)) + "." }
+
+const runSocketEnd = ".sock"
+
+// withSockets are the runs of a store that have a socket, by what the names of these begin with.
+func withSockets(begin string) (runs []protocol.RunID, err error) {
+	dir, err := RuntimeDir()
+	if err != nil {
+		return nil, err
+	}
+	d, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	names, err := d.Readdirnames(-1)
+	for _, name := range names {
+		if run, of := strings.CutPrefix(name, begin); of && strings.HasSuffix(run, runSocketEnd) {
+			runs = append(runs, protocol.RunID(strings.TrimSuffix(run, runSocketEnd)))
+		}
+	}
+	return runs, err
 }
 
 // StoreName is a short name made from the path of a store.

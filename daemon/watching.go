@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"wf/api"
+	"wf/hub/client"
 	"wf/hub/guard"
 	"wf/hub/replay"
 	"wf/protocol"
@@ -151,6 +152,17 @@ func (l *LiveSockets) listen(run protocol.RunID) (*liveSocket, error) {
 	return s, nil
 }
 
+// dialOther connects to the process that drives a run, unless that is this one: what lies at the path then is not
+// the own socket, which comes and goes under mu.
+func (l *LiveSockets) dialOther(ctx context.Context, run protocol.RunID) (net.Conn, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.open[run] != nil || l.said.Drives(run) {
+		return nil, errOwn
+	}
+	return DialRun(ctx, l.store.Beside(), run)
+}
+
 // DialRun connects to the process that drives a run of a store.
 func DialRun(ctx context.Context, store string, run protocol.RunID) (c net.Conn, err error) {
 	dir, name, err := RunSocket(store, run)
@@ -163,6 +175,13 @@ func DialRun(ctx context.Context, store string, run protocol.RunID) (c net.Conn,
 		return err
 	})
 	return c, err
+}
+
+// replayAt follows a run at the process to which dial connects.
+func replayAt(run protocol.RunID, dial func(context.Context) (net.Conn, error)) client.Replay {
+	return client.Replay{URL: "http://wf/v1/replay", Codec: protocol.CBORFrames, Run: run, Live: true, Once: true,
+		HTTP: &http.Client{Transport: &http.Transport{DisableKeepAlives: true, MaxResponseHeaderBytes: 64 << 10,
+			DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx) }}}}
 }
 
 // sunPath is what the address of a unix socket holds everywhere, with its final zero.

@@ -123,20 +123,11 @@ const longestSilence = 45 * time.Second
 
 // connect makes one connection and reads it to its end.
 func (f *follower) connect(ctx context.Context) error {
-	conn, resp, err := websocket.Dial(ctx, f.r.URL, &websocket.DialOptions{
-		HTTPClient: f.r.HTTP, HTTPHeader: f.r.Header,
-		Subprotocols: []string{f.r.Codec.Subprotocol()}, CompressionMode: websocket.CompressionDisabled,
-	})
+	w, hangUp, err := f.dial(ctx)
 	if err != nil {
-		return f.refused(resp, err)
+		return err
 	}
-	defer conn.CloseNow()
-	conn.SetReadLimit(protocol.MaxFrame + 1024)
-	live, silent := context.WithCancelCause(ctx)
-	defer silent(nil)
-	w := &wire{conn: conn, codec: protocol.CodecOf(conn.Subprotocol()), ctx: live}
-	w.alarm = time.AfterFunc(longestSilence, func() { silent(fmt.Errorf("nothing came for %s", longestSilence)) })
-	defer w.alarm.Stop()
+	defer hangUp()
 	if err := f.request(w); err != nil {
 		return err
 	}
@@ -146,12 +137,37 @@ func (f *follower) connect(ctx context.Context) error {
 			err = f.take(w, &frame)
 		}
 		if f.over && !f.r.Live && err == nil {
-			conn.Close(websocket.StatusNormalClosure, "")
+			w.conn.Close(websocket.StatusNormalClosure, "")
 		}
 		if f.over || err != nil {
 			return err
 		}
 	}
+}
+
+// dial makes a connection, which ends after a long silence; hangUp ends it before.
+func (f *follower) dial(ctx context.Context) (w *wire, hangUp func(), err error) {
+	live, silent := context.WithCancelCause(ctx)
+	w = &wire{ctx: live, alarm: time.AfterFunc(longestSilence, func() { silent(fmt.Errorf("nothing came for %s", longestSilence)) })}
+	hangUp = func() {
+		w.alarm.Stop()
+		silent(nil)
+		if w.conn != nil {
+			w.conn.CloseNow()
+		}
+	}
+	conn, resp, err := websocket.Dial(live, f.r.URL, &websocket.DialOptions{
+		HTTPClient: f.r.HTTP, HTTPHeader: f.r.Header,
+		Subprotocols: []string{f.r.Codec.Subprotocol()}, CompressionMode: websocket.CompressionDisabled,
+	})
+	if err != nil {
+		err = f.refused(resp, w.failed(err))
+		hangUp()
+		return nil, nil, err
+	}
+	conn.SetReadLimit(protocol.MaxFrame + 1024)
+	w.conn, w.codec = conn, protocol.CodecOf(conn.Subprotocol())
+	return w, hangUp, nil
 }
 
 // request asks for what follows the cursor.
@@ -255,6 +271,11 @@ func (f *follower) delta(frame *protocol.Frame) {
 	if f.c.Delta == nil || f.spoke[frame.Step] > frame.AfterSeq {
 		return
 	}
-	f.c.Delta(protocol.LiveDelta{Run: f.r.Run, After: frame.AfterSeq, Step: frame.Step, N: frame.N,
-		Delta: protocol.Delta{Kind: frame.Kind, Text: frame.Text}})
+	f.c.Delta(f.said(frame))
+}
+
+// said is the delta of a frame.
+func (f *follower) said(frame *protocol.Frame) protocol.LiveDelta {
+	return protocol.LiveDelta{Run: f.r.Run, After: frame.AfterSeq, Step: frame.Step, N: frame.N,
+		Delta: protocol.Delta{Kind: frame.Kind, Text: frame.Text}}
 }

@@ -25,7 +25,8 @@
 //
 // Deltas are what models and commands say before it is recorded. They go through a ring per
 // subscriber that drops the oldest, and stand between the events where they were said. They are
-// never a cursor: the whole text follows as an event.
+// never a cursor: the whole text follows as an event. Those of a run that another process drives may be passed on by
+// a Broadcast, with the step, event and number that they have there.
 //
 // # Lists
 //
