@@ -81,6 +81,10 @@ type Server struct {
 	URL  string // base URL of OpenAI's wire, with /v1
 	Root string // base URL of Anthropic's wire, without
 
+	// Models are the ids that it lists, which counts as no request; without any it has no list. Set before the first
+	// request.
+	Models []string
+
 	mu       sync.Mutex
 	answers  []Answer
 	by       func(Request) Answer // instead of answers
@@ -151,8 +155,25 @@ func shared(a, b []byte) int {
 	return n
 }
 
+// list names the models.
+func (s *Server) list(w http.ResponseWriter, r *http.Request) {
+	data := []map[string]string{}
+	for _, id := range s.Models {
+		data = append(data, map[string]string{"id": id})
+	}
+	if len(data) == 0 || r.URL.Path != "/v1/models" {
+		http.NotFound(w, r)
+		return
+	}
+	fmt.Fprint(w, compact(map[string]any{"data": data}))
+}
+
 // ServeHTTP gives the next answer.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method == http.MethodGet {
+		s.list(w, r)
+		return
+	}
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		s.t.Errorf("modeltest: read a request: %v", err)

@@ -94,6 +94,7 @@ func TestAWalkThroughTheChat(t *testing.T) {
 	write(t, dir, "talk.yaml", "wf: 1\nname: talk\nlimits: {cost_usd: 1}\ndefaults: {timeout: 1m}\nroles:\n  you: {ask: \"\"}\n  wf: {prompt: You answer., tools: [read_file, {edit_file: ask}]}\n"+
 		"edges:\n  - {from: START, to: you}\n  - {from: you, to: END, when: output.text == \"/end\"}\n  - {from: you, to: wf, prompt: \"${{ output.text }}\"}\n  - {from: wf, to: you, limit: 100}\n")
 	s := walkModel(t)
+	s.Models = []string{"gpt-4o-mini", "gpt-4.1-nano", "gpt-5-nano"}
 	p := inTmux(t, dir, "sh -c 'echo $$ >pid; exec wf chat talk.yaml --model openai/gpt-4o-mini'; echo left with $?; cat", "OPENAI_BASE_URL="+s.URL, "OPENAI_API_KEY=k")
 	p.shows("your turn", "openai/gpt-4o-mini")
 

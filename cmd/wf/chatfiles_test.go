@@ -14,7 +14,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"wf/cmd/internal/chat"
 	"wf/protocol"
 )
 
@@ -105,41 +104,5 @@ func TestAChatListsSoManyFilesOfATree(t *testing.T) {
 	cancel()
 	if _, _, err := f.Paths(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("it is not stopped: %v", err)
-	}
-}
-
-// The models are those that can be used: of the config, of the servers that answer, and the priced ones of providers with a key.
-func TestTheModelsOfAChat(t *testing.T) {
-	a, _ := atHomeWithoutKeys(t)
-	if err := os.MkdirAll("config/wf", 0o755); err != nil {
-		t.Fatal(err)
-	}
-	dir, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Setenv("XDG_CONFIG_HOME", filepath.Join(dir, "config"))
-	t.Setenv("ANTHROPIC_API_KEY", "k")
-	write(t, "config/wf", "config.yaml", "model: [local/tiny, far/big]\nproviders:\n  local: {wire: openai, base_url: \"http://127.0.0.1:9/v1\", context: 4096}\n  far: {wire: openai, base_url: \"http://127.0.0.1:9/v1\", key_env: FAR_KEY}\n"+
-		"prices: {local/tiny: {input: 250000, output: 1500000}, far/other: {input: 1, output: 1}}\n")
-	rows, err := a.chatModels(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	by := map[string]string{}
-	for _, r := range rows {
-		if _, twice := by[r.Value]; twice {
-			t.Errorf("%s is there twice", r.Value)
-		}
-		by[r.Value] = strings.Join(strings.Fields(strings.TrimPrefix(r.Text, r.Value)), " ")
-	}
-	if rows[0].Value != "local/tiny" || by["local/tiny"] != "$0.25 in, $1.5 out per million tokens, default" || by["far/big"] != chat.Unpriced+", default" ||
-		by["anthropic/claude-opus-4-5"] != "$5 in, $25 out per million tokens" {
-		t.Errorf("the models are %v", rows)
-	}
-	for _, name := range []string{"openai/gpt-5", "far/other", "script/*"} { // no key is set for the first two
-		if _, there := by[name]; there {
-			t.Errorf("%s is among them", name)
-		}
 	}
 }

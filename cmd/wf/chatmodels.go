@@ -1,19 +1,52 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
+	"wf/agentkit/anthropic"
+	"wf/agentkit/config"
+	"wf/agentkit/openai"
 	"wf/agentkit/price"
+	"wf/api"
 	"wf/cmd/internal/chat"
 	"wf/cmd/internal/plain"
 )
 
-// chatModels are the models that can be used as the configs and the environment are: the default ones, those with a price of
-// providers whose key is set, and those of the servers that answer, with the price of each.
+// makers are the addresses of the servers that have the models of price.Standard, by what the names of these begin with.
+var makers = []struct{ name, base string }{
+	{"anthropic/", anthropic.BaseURL},
+	{"openai/deepseek-", "https://api.deepseek.com"},
+	{"openai/", openai.BaseURL},
+}
+
+// atMaker reports whether the address of a provider is that of the maker of a model; "" is the one of the wire's maker.
+func atMaker(name string, p api.Provider) bool {
+	for _, m := range makers {
+		if strings.HasPrefix(name, m.name) {
+			return bare(m.base) == bare(cmp.Or(p.BaseURL, map[string]string{config.WireAnthropic: anthropic.BaseURL, config.WireOpenAI: openai.BaseURL}[p.Wire]))
+		}
+	}
+	return false
+}
+
+// bare is an address without the end that may be left out.
+func bare(base string) string { return strings.TrimSuffix(strings.TrimSuffix(base, "/"), "/v1") }
+
+// usable reports whether a provider can be used. One of this binary needs no key where the environment names another
+// server.
+func usable(p api.Provider) bool {
+	elsewhere := p.From == "" && !atMaker(p.Name+"/", p)
+	return p.Blocked == "" && (p.KeyEnv == "" || p.KeySet || elsewhere)
+}
+
+// chatModels are the models that can be used as the configs and the environment are: the default ones, those of the
+// servers that answer, and of each provider those with a price that the configs have, or that its address is known to have, with
+// the price of each.
 func (a *app) chatModels(ctx context.Context) ([]chat.Row, error) {
 	m, err := a.Models(ctx, nil, true)
 	if err != nil {
@@ -23,10 +56,15 @@ func (a *app) chatModels(ctx context.Context) ([]chat.Row, error) {
 	if err != nil {
 		return nil, err
 	}
+	c, err := a.Config()
+	if err != nil {
+		return nil, err
+	}
 	names := slices.Clone(m.Default)
-	usable, served := map[string]bool{}, map[string][]string{}
+	providers, served := map[string]api.Provider{}, map[string][]string{}
 	for _, p := range m.Providers {
-		if usable[p.Name] = p.Blocked == "" && (p.KeyEnv == "" || p.KeySet); usable[p.Name] {
+		if usable(p) {
+			providers[p.Name] = p
 			at := strings.TrimSuffix(p.BaseURL, "/")
 			served[at] = append(served[at], p.Name)
 		}
@@ -39,7 +77,9 @@ func (a *app) chatModels(ctx context.Context) ([]chat.Row, error) {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(prices.Prices)) {
-		if provider, _, _ := strings.Cut(name, "/"); usable[provider] && !strings.HasSuffix(name, "*") {
+		provider, _, _ := strings.Cut(name, "/")
+		p, is := providers[provider]
+		if _, own := c.Prices[name]; is && !strings.HasSuffix(name, "*") && (own || atMaker(name, p)) {
 			names = append(names, name)
 		}
 	}

@@ -14,7 +14,7 @@ func newModels(a *app) *cobra.Command {
 		Short: "Show the providers there are, and which models a workflow would use",
 		Long: `Show where models come from: the providers of this binary and of the configs, whether their keys are set,
 and the default. With a workflow also what each of its agents would use, and why. --probe asks the servers on
-this machine, and those of the configs that want no key; what it finds is only suggested.`,
+this machine, and those of the configs and of OPENAI_BASE_URL that want no key; what it finds is only suggested.`,
 		Example: `  wf models
   wf models workflow.yaml
   wf models --probe`,

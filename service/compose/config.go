@@ -13,7 +13,10 @@ import (
 
 	"github.com/tmc/langchaingo/llms"
 
+	"wf/agentkit/anthropic"
 	"wf/agentkit/config"
+	"wf/agentkit/mcp"
+	"wf/agentkit/openai"
 	"wf/agentkit/price"
 	"wf/agentkit/prompt"
 	"wf/agentkit/sandbox"
@@ -273,7 +276,8 @@ func (u *Setup) Models(ctx context.Context, p *lang.Program, probe bool) (*api.M
 	if probe {
 		bases := config.Loopback
 		for _, p := range out.Providers {
-			if p.From != "" && p.KeyEnv == "" && p.Wire == config.WireOpenAI && p.BaseURL != "" && p.Blocked == "" {
+			keyless := p.From != "" && p.KeyEnv == "" || p.From == "" && p.BaseURL != openai.BaseURL && (!p.KeySet || mcp.Local(protocol.MCPServer{URL: p.BaseURL}))
+			if keyless && p.Wire == config.WireOpenAI && p.BaseURL != "" && p.Blocked == "" {
 				bases = append([]string{p.BaseURL}, bases...)
 			}
 		}
@@ -289,8 +293,8 @@ func Providers(c *config.Loaded) []api.Provider {
 	isSet := func(name string) bool { return name != "" && os.Getenv(name) != "" }
 	out := []api.Provider{}
 	for _, p := range []api.Provider{
-		{Name: "anthropic", Wire: config.WireAnthropic, BaseURL: cmp.Or(os.Getenv("ANTHROPIC_BASE_URL"), "https://api.anthropic.com"), KeyEnv: "ANTHROPIC_API_KEY"},
-		{Name: "openai", Wire: config.WireOpenAI, BaseURL: cmp.Or(os.Getenv("OPENAI_BASE_URL"), "https://api.openai.com/v1"), KeyEnv: "OPENAI_API_KEY"},
+		{Name: "anthropic", Wire: config.WireAnthropic, BaseURL: cmp.Or(os.Getenv("ANTHROPIC_BASE_URL"), anthropic.BaseURL), KeyEnv: "ANTHROPIC_API_KEY"},
+		{Name: "openai", Wire: config.WireOpenAI, BaseURL: cmp.Or(os.Getenv("OPENAI_BASE_URL"), openai.BaseURL), KeyEnv: "OPENAI_API_KEY"},
 	} {
 		if by, replaced := c.Providers[p.Name]; !replaced || by.BuiltIn() {
 			p.KeySet = isSet(p.KeyEnv)
