@@ -20,7 +20,7 @@ type Update struct {
 	// Of an event that this process wrote, where the engine itself tells of it:
 	Wrote    bool
 	Workflow *protocol.Workflow // of the run; it must not be changed
-	Child    bool               // the run is that of a sub-workflow
+	Parent   protocol.RunID     // the run that this one is a sub-workflow of; "" for none
 
 	After protocol.Seq // of live output that another process sent: the newest event when it was said
 	N     int64        // of the same: counts the output of a step, so that a reader sees what is missing

@@ -117,11 +117,11 @@ func TestTwoProcessesDriveTheRunsOfOneDatabase(t *testing.T) {
 	f.watch = func(n int, u api.Update) {
 		switch u.Data.(type) {
 		case protocol.WaitingFor:
-			if !u.Child && u.Data.(protocol.WaitingFor).Kind == protocol.WaitQuestion {
+			if u.Parent == "" && u.Data.(protocol.WaitingFor).Kind == protocol.WaitQuestion {
 				questions <- asked{u.Run, u.Step}
 			}
 		case protocol.Finished:
-			if !u.Child {
+			if u.Parent == "" {
 				mu.Lock()
 				drives[n]++
 				mu.Unlock()
@@ -266,7 +266,7 @@ func TestAnAnswerToASubWorkflowIsNewsForItsRun(t *testing.T) {
 	f.watch = func(n int, u api.Update) {
 		switch u.Data.(type) {
 		case protocol.WaitingFor:
-			if u.Child {
+			if u.Parent != "" {
 				asks <- u.Run
 			}
 		case protocol.Finished:

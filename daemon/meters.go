@@ -141,19 +141,19 @@ func (m *meters) notice(u api.Update) {
 	}
 	switch d := u.Data.(type) {
 	case protocol.RunStarted:
-		if !u.Child {
+		if u.Parent == "" {
 			m.started.Inc(workflow)
 		}
 	case protocol.Finished:
-		if !u.Child {
+		if u.Parent == "" {
 			m.ended.Inc(workflow, string(d.Status))
 		}
 	case protocol.CancelledBy:
-		if !u.Child {
+		if u.Parent == "" {
 			m.ended.Inc(workflow, string(protocol.Cancelled))
 		}
 	case protocol.SuspendedBy:
-		if !u.Child && u.Step == "" {
+		if u.Parent == "" && u.Step == "" {
 			m.suspended.Inc(workflow, string(d.Reason))
 		}
 	case protocol.StepStarted:

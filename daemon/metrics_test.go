@@ -341,7 +341,7 @@ func TestWorkflowsThatAreNotServedAreOthers(t *testing.T) {
 	for _, name := range []string{"served", "a", "b"} {
 		notice(api.Update{Run: "R", Wrote: true, Workflow: &protocol.Workflow{Name: name}, Data: protocol.RunStarted{}})
 	}
-	notice(api.Update{Run: "R", Wrote: true, Child: true, Workflow: &protocol.Workflow{Name: "served"}, Data: protocol.RunStarted{}})
+	notice(api.Update{Run: "R", Wrote: true, Parent: "P", Workflow: &protocol.Workflow{Name: "served"}, Data: protocol.RunStarted{}})
 	notice(api.Update{Run: "R", Workflow: &protocol.Workflow{Name: "served"}, Data: protocol.RunStarted{}}) // another process wrote it
 	want := map[string]float64{"wf_runs_started_total{served}": 1, "wf_runs_started_total{other}": 2}
 	if diff := cmp.Diff(want, some(scraped(t, r), "wf_runs_started_total")); diff != "" {

@@ -32,7 +32,7 @@ func (l runLog) notice(u api.Update) {
 func logged(u api.Update) (level slog.Level, text string, more []slog.Attr) {
 	switch d := u.Data.(type) {
 	case protocol.RunStarted:
-		return slog.LevelInfo, "the run begins", []slog.Attr{slog.String("workflow", u.Workflow.Name), slog.Bool("child", u.Child)}
+		return slog.LevelInfo, "the run begins", []slog.Attr{slog.String("workflow", u.Workflow.Name), slog.Bool("child", u.Parent != "")}
 	case protocol.Finished:
 		level = slog.LevelInfo
 		if d.Status != protocol.Done {

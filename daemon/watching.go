@@ -41,6 +41,7 @@ type LiveSockets struct {
 
 // liveSocket is that of one run.
 type liveSocket struct {
+	parent protocol.RunID // "" where it is not known, or there is none
 	path   string
 	replay *replay.Server
 	http   *http.Server
@@ -73,16 +74,28 @@ func (l *LiveSockets) Notice(n api.Update) {
 			l.open[n.Run] = s
 		}
 	}
+	if s := l.open[n.Run]; s != nil && n.Parent != "" {
+		s.parent = n.Parent
+	}
 }
 
-// End closes the socket of a run that this process no longer drives. Watchers read the
-// rest from the store.
+// End closes the sockets of a run that this process no longer drives, and of its sub-workflows: one that waits or was
+// suspended has no end of its own. Watchers read the rest from the store.
 func (l *LiveSockets) End(run protocol.RunID) {
-	l.said.End(run)
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.end(run)
+}
+
+func (l *LiveSockets) end(run protocol.RunID) {
+	l.said.End(run)
 	s := l.open[run]
 	delete(l.open, run)
+	for child, c := range l.open {
+		if c.parent == run {
+			l.end(child)
+		}
+	}
 	if s != nil {
 		os.Remove(s.path) // one that is left behind is replaced
 		l.gone.Go(func() {

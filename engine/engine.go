@@ -343,7 +343,7 @@ func (e *Engine) commitFirst(ctx context.Context, run protocol.RunID, l Launch, 
 		case err != nil:
 			return false, err
 		}
-		e.notify(api.Update{Run: run, Workflow: l.Program.Workflow, Child: l.parent != nil}, entries, drafts)
+		e.notify(api.Update{Run: run, Workflow: l.Program.Workflow, Parent: l.parent.ID()}, entries, drafts)
 		return true, nil
 	}
 }
@@ -362,7 +362,7 @@ func (e *Engine) notify(of api.Update, entries []protocol.Entry, drafts []cas.Dr
 
 // aboutRun is what all updates of a run that is in hand have in common.
 func aboutRun(run protocol.RunID, s *rules.State) api.Update {
-	return api.Update{Run: run, Workflow: s.Program().Workflow, Child: s.Info.Parent != nil}
+	return api.Update{Run: run, Workflow: s.Program().Workflow, Parent: s.Info.Parent.ID()}
 }
 
 // State folds a run, from its snapshot where that is still good. A snapshot that cannot be read

@@ -159,6 +159,14 @@ type ParentRun struct {
 	Step string `cbor:"step" json:"step"`
 }
 
+// ID is the run of p; "" of nil.
+func (p *ParentRun) ID() RunID {
+	if p == nil {
+		return ""
+	}
+	return p.Run
+}
+
 // StepStarted is the intent: durable before the visit acts. Its fields are those of the
 // StepRecord that are known before the outcome.
 type StepStarted struct {
