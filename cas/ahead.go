@@ -13,6 +13,19 @@ type Together interface {
 	Blocks(ctx context.Context, links []protocol.Link) ([]Block, error)
 }
 
+// EventAt is the place of an event.
+type EventAt struct {
+	Run protocol.RunID
+	Seq protocol.Seq
+}
+
+// Scattered is a store that reads single events of many journals at once faster than one after another.
+type Scattered interface {
+	// EventsAt gives the events at places, in their order. One that is not there, is damaged, or lies in the journal of what a run was forked
+	// from may be left out, as the zero Entry: After gives it, or says why it does not.
+	EventsAt(ctx context.Context, at []EventAt) ([]protocol.Entry, error)
+}
+
 // Bounds of what is read ahead: blocks that are asked for at once, and bytes that are kept.
 const (
 	aheadBlocks = 256

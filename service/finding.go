@@ -2,9 +2,7 @@ package service
 
 import (
 	"context"
-	"errors"
 	"math/rand/v2"
-	"runtime"
 	"sync"
 	"time"
 
@@ -97,20 +95,17 @@ func (l *Local) said(ctx context.Context, heads []cas.Head, q api.Query, list *q
 	return found, nil
 }
 
-// showHits adds excerpts to rows, some rows at a time.
+// showHits adds excerpts to rows.
 func showHits(ctx context.Context, found *words.Found, rows []api.Row) error {
-	errs := make([]error, len(rows))
-	room := make(chan struct{}, runtime.GOMAXPROCS(0))
-	var all sync.WaitGroup
-	for i := range rows {
-		room <- struct{}{}
-		all.Go(func() {
-			defer func() { <-room }()
-			rows[i].Hits, errs[i] = found.Hits(ctx, rows[i].ID)
-		})
+	runs := make([]protocol.RunID, len(rows))
+	for i, r := range rows {
+		runs[i] = r.ID
 	}
-	all.Wait()
-	return errors.Join(errs...)
+	hits, err := found.HitsOf(ctx, runs)
+	for i := range rows {
+		rows[i].Hits = hits[i]
+	}
+	return err
 }
 
 // IndexAll indexes all that was said. progress, if it is not nil, is called with how many of the runs that were behind are done.

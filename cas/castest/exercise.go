@@ -66,6 +66,7 @@ func Exercise[S Store](t *testing.T, open Opener[S], moves func(t *testing.T, s 
 		{"a memory is a journal of its own", memory},
 		{"cursors outside of the journal are named", cursors},
 		{"derived values belong to a head", derived},
+		{"events of many journals are read at once", scattered},
 		{"lists tell what there is", lists},
 		{"a prefix of names lists what begins with it", prefixes},
 		{"what moved is named, and the newest runs are listed", moved},

@@ -1,12 +1,10 @@
 package words
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"io"
 	"io/fs"
-	"maps"
 	"math"
 	"math/bits"
 	"slices"
@@ -243,127 +241,6 @@ func (v *view) gather() {
 func (f *Found) Has(run protocol.RunID) bool {
 	n, ok := f.ids[string(run)]
 	return ok && !slices.ContainsFunc(f.first, func(first []uint32) bool { return first[n] == never })
-}
-
-// Excerpts of a run.
-const (
-	hitsMax  = 3
-	triesMax = 3 * hitsMax // documents that are read for them
-)
-
-// candidate is a document in which words occur.
-type candidate struct {
-	unit  int
-	doc   doc
-	words uint32 // a bit for each word
-}
-
-// Hits are excerpts of texts of a run in which words occur: those with the most words, and of these the latest.
-func (f *Found) Hits(ctx context.Context, run protocol.RunID) ([]api.Hit, error) {
-	n, ok := f.ids[string(run)]
-	if !ok {
-		return nil, nil
-	}
-	upTo := map[int]protocol.Seq{}
-	var include func(n int, to protocol.Seq)
-	include = func(n int, to protocol.Seq) {
-		if had, known := upTo[n]; known && had >= to {
-			return
-		}
-		upTo[n] = to
-		for _, s := range f.from[n] {
-			include(s.unit, s.upTo)
-		}
-	}
-	include(n, math.MaxInt64)
-	var all []candidate
-	for _, n := range slices.SortedFunc(maps.Keys(upTo), func(a, b int) int { return cmp.Compare(f.of[a].id, f.of[b].id) }) {
-		for _, p := range f.in[n] {
-			s := &f.seg[p.seg]
-			for d, end := s.docsOf(p.unit); d < end; d++ {
-				c := candidate{unit: n, doc: s.docs[d]}
-				for t := range f.terms {
-					if s.hits[t].has(d) {
-						c.words |= 1 << t
-					}
-				}
-				if c.words != 0 && (c.doc.seq <= upTo[n] || f.of[c.unit].run() == "") {
-					all = append(all, c)
-				}
-			}
-		}
-	}
-	return f.excerpts(ctx, run, all)
-}
-
-// excerpts reads the best candidates. One whose text cannot be read, or has changed, is passed over: the run is shown without it.
-func (f *Found) excerpts(ctx context.Context, run protocol.RunID, all []candidate) (out []api.Hit, err error) {
-	var seen uint32
-	for tries := 0; len(all) > 0 && len(out) < hitsMax && tries < triesMax; tries++ {
-		best := slices.MaxFunc(all, func(a, b candidate) int {
-			return cmp.Or(cmp.Compare(bits.OnesCount32(a.words&^seen), bits.OnesCount32(b.words&^seen)), cmp.Compare(bits.OnesCount32(a.words), bits.OnesCount32(b.words)),
-				cmp.Compare(f.weight(a), f.weight(b)), cmp.Compare(a.doc.seq, b.doc.seq))
-		})
-		all = slices.DeleteFunc(all, func(c candidate) bool { return c == best })
-		hit, err := f.hit(ctx, run, best)
-		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
-		}
-		if err == nil && hit != nil && !slices.ContainsFunc(out, func(h api.Hit) bool { return h.Text == hit.Text }) {
-			out = append(out, *hit)
-			seen |= best.words
-		}
-	}
-	return out, nil
-}
-
-// weight has what was said come before what the definition says.
-func (f *Found) weight(c candidate) int {
-	if f.of[c.unit].run() == "" {
-		return 0
-	}
-	return 1
-}
-
-// hit reads the text of a candidate; nil where it has none of the words.
-func (f *Found) hit(ctx context.Context, run protocol.RunID, c candidate) (*api.Hit, error) {
-	u := f.of[c.unit]
-	read := func(l protocol.Link) ([]byte, error) { return f.x.store.Block(ctx, l) }
-	var pieces []piece
-	if u.run() == "" {
-		l, err := protocol.ParseLink(u.id[len(defPrefix):])
-		if err != nil {
-			return nil, err
-		}
-		if pieces, err = prompts(read, l); err != nil {
-			return nil, err
-		}
-	} else {
-		r := reading{read: read}
-		for e, err := range f.x.store.After(ctx, u.run(), c.doc.seq-1) {
-			if err == nil {
-				err = r.event(&e)
-			}
-			if err != nil {
-				return nil, err
-			}
-			break
-		}
-		pieces = r.pieces
-	}
-	for _, p := range pieces {
-		if p.seq != c.doc.seq || p.kind != c.doc.kind {
-			continue
-		}
-		if text := excerpt(p.text, f.terms); text != "" {
-			h := &api.Hit{Step: p.step, Kind: p.kind.String(), Text: text}
-			if r := u.run(); r != "" && r != run && !f.builds(run, c.unit) {
-				h.Run = r
-			}
-			return h, nil
-		}
-	}
-	return nil, nil
 }
 
 // builds reports whether a run shares events of a unit.
