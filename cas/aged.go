@@ -67,13 +67,17 @@ func Aged(now int64, list func(prefix string) ([]Stamp, error)) (keys []string, 
 	return keys, nil
 }
 
-// dropAged removes the memos and tables that are aged.
+// dropAged removes the memos and tables that are aged, and what is noted of runs that are gone.
 func (c *collector) dropAged(ctx context.Context) error {
 	keys, err := Aged(c.clock, func(prefix string) ([]Stamp, error) { return c.s.memos(ctx, prefix) })
+	var gone []string
+	if err == nil {
+		gone, err = GoneKin(ctx, c.s)
+	}
 	if err != nil {
 		return err
 	}
-	for part := range slices.Chunk(keys, gcKeys) {
+	for part := range slices.Chunk(append(keys, gone...), gcKeys) {
 		err := c.s.update(ctx, func(tx *bolt.Tx) error {
 			for _, key := range part {
 				if err := sub(tx, indexDerived).Delete([]byte(key)); err != nil {

@@ -82,7 +82,7 @@ func Import(ctx context.Context, r io.Reader, into Keeper, o ImportOptions) (in 
 	if err != nil {
 		return in, err
 	}
-	batch, err := importHeads(ctx, v, into, &in, o)
+	batch, came, err := importHeads(ctx, v, into, &in, o)
 	if err != nil {
 		return in, err
 	}
@@ -91,19 +91,21 @@ func Import(ctx context.Context, r io.Reader, into Keeper, o ImportOptions) (in 
 	if err := x.commit(ctx); err != nil {
 		return in, err
 	}
-	if len(batch.Moves) == 0 {
-		return in, nil
-	}
-	if o.Before != nil {
+	if len(batch.Moves) > 0 && o.Before != nil {
 		if err := o.Before(in.Forwarded); err != nil {
 			return in, err
 		}
 	}
-	return in, into.Commit(ctx, batch)
+	if len(batch.Moves) > 0 {
+		if err := into.Commit(ctx, batch); err != nil {
+			return in, err
+		}
+	}
+	return in, relate(ctx, into, came)
 }
 
-// importHeads verifies what the roots lead to, and returns the batch that makes heads of the events.
-func importHeads(ctx context.Context, v *Verifier, into Keeper, in *Imported, o ImportOptions) (batch Batch, err error) {
+// importHeads verifies what the roots lead to, and returns the batch that makes heads of the events, with the runs that are there behind it.
+func importHeads(ctx context.Context, v *Verifier, into Keeper, in *Imported, o ImportOptions) (batch Batch, came []arrival, err error) {
 	for _, l := range in.Roots { // an archive may leave out what the store has, and so a head as well
 		if n, ok := nameOf(l); ok {
 			_, _ = v.g.get(ctx, n) // what is nowhere is told of where it is missed
@@ -113,12 +115,12 @@ func importHeads(ctx context.Context, v *Verifier, into Keeper, in *Imported, o 
 	for _, h := range heads {
 		if run, ok := strings.CutPrefix(h.Name, protocol.FilesHead("")); ok && h.Seq == 0 {
 			if err := importFiles(ctx, v, into, h, &batch); err != nil {
-				return batch, fmt.Errorf("the files of run %s: %w", run, err)
+				return batch, nil, fmt.Errorf("the files of run %s: %w", run, err)
 			}
 			continue
 		}
 		if h.Seq == 0 && recorded && strings.HasPrefix(h.Name, protocol.RunHead("")) {
-			return batch, protocol.ErrVerify.With("export the run again", "run %s: its head %s is no event of the archive, and none of the store", protocol.RunOf(h.Name), h.Link)
+			return batch, nil, protocol.ErrVerify.With("export the run again", "run %s: its head %s is no event of the archive, and none of the store", protocol.RunOf(h.Name), h.Link)
 		}
 		if h.Seq == 0 {
 			continue
@@ -132,11 +134,11 @@ func importHeads(ctx context.Context, v *Verifier, into Keeper, in *Imported, o 
 			err = v.report.Err()
 		}
 		if err != nil {
-			return batch, fmt.Errorf("run %s: %w", id, err)
+			return batch, nil, fmt.Errorf("run %s: %w", id, err)
 		}
 		old, err := into.Head(ctx, h.Name)
 		if err != nil {
-			return batch, err
+			return batch, nil, err
 		}
 		child := recorded && h.Link != in.Roots[0]
 		if child {
@@ -144,9 +146,11 @@ func importHeads(ctx context.Context, v *Verifier, into Keeper, in *Imported, o 
 		} else {
 			in.Runs = append(in.Runs, id)
 		}
+		k := kinOf(chain)
+		came = append(came, arrived(id, chain, k))
 		held, err := holds(ctx, into, old, h)
 		if err != nil {
-			return batch, err
+			return batch, nil, err
 		}
 		if held {
 			in.Held = append(in.Held, id)
@@ -164,15 +168,21 @@ func importHeads(ctx context.Context, v *Verifier, into Keeper, in *Imported, o 
 			}
 		}
 		if !forward {
-			return batch, &protocol.Error{Code: protocol.ErrHeadMoved.Code, Hint: "--run NAME imports it beside that one, under another name",
+			return batch, nil, &protocol.Error{Code: protocol.ErrHeadMoved.Code, Hint: "--run NAME imports it beside that one, under another name",
 				Message: fmt.Sprintf("there is another run %s already, with the head %s", id, old.Link)}
 		}
 		if old.Link.Defined() {
 			in.Forwarded = append(in.Forwarded, id)
+		} else {
+			derived, err := k.begins(ctx, into, &m, chain)
+			if err != nil {
+				return batch, nil, err
+			}
+			batch.Derived = append(batch.Derived, derived...)
 		}
 		batch.Moves = append(batch.Moves, m)
 	}
-	return batch, nil
+	return batch, came, nil
 }
 
 // holds reports whether the journal under a head of a store holds an event in its history.

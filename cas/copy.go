@@ -372,11 +372,14 @@ func (c *copier) send(ctx context.Context, run protocol.RunID, head, files Head,
 		return nil
 	}
 	var batch Batch
+	var came []arrival
 	c.begin()
 	if was == behind {
-		if batch.Moves, err = c.journal(ctx, head, ours, base, shared); err != nil {
+		var chain []chainEvent
+		if batch, chain, err = c.journal(ctx, head, ours, base, shared); err != nil {
 			return err
 		}
+		came = append(came, arrived(run, chain, kinOf(chain)))
 		if c.o.Stands != nil {
 			x, root, err := c.o.Stands(ctx, run)
 			if err != nil {
@@ -398,6 +401,9 @@ func (c *copier) send(ctx context.Context, run protocol.RunID, head, files Head,
 		defer func() { err = errors.Join(err, done()) }()
 	}
 	if err := c.store(ctx, batch); err != nil {
+		return err
+	}
+	if err := relate(ctx, c.to, came); err != nil {
 		return err
 	}
 	switch {
@@ -434,7 +440,7 @@ func (c *copier) apart(ctx context.Context, name string, came func(), diverged f
 		}
 		c.begin()
 		var batch Batch
-		if batch.Moves, err = c.journal(ctx, head, ours, "", 0); err == nil {
+		if batch, _, err = c.journal(ctx, head, ours, "", 0); err == nil {
 			err = c.store(ctx, batch)
 		}
 		if err == nil {

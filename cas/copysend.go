@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"wf/protocol"
 )
@@ -17,39 +18,43 @@ func (c *copier) begin() {
 	c.v.g.order = nil
 }
 
-// journal verifies the journal under a head, and gives the move that brings it to the destination, where ours is.
-func (c *copier) journal(ctx context.Context, head, ours Head, base protocol.RunID, shared protocol.Seq) ([]Move, error) {
+// journal verifies the journal under a head, and gives the batch that brings it to the destination, where ours is, and its events.
+func (c *copier) journal(ctx context.Context, head, ours Head, base protocol.RunID, shared protocol.Seq) (batch Batch, chain []chainEvent, err error) {
 	noted, err := c.evidence.Moves(ctx, Head{Name: head.Name})
 	if err != nil {
-		return nil, err
+		return batch, nil, err
 	}
 	c.v.hints = noted
-	if err := c.sound(ctx, head); err != nil {
-		return nil, err
+	if err = c.sound(ctx, head); err != nil {
+		return batch, nil, err
 	}
-	chain, _, err := c.v.chain(ctx, head, nil)
+	chain, _, err = c.v.chain(ctx, head, nil)
 	if err != nil {
-		return nil, err
+		return batch, nil, err
 	}
 	m := Move{Name: head.Name, Old: ours.Link, New: head.Link, TS: head.TS, Note: "copy"}
 	after := ours.Seq
 	if !ours.Link.Defined() && base != "" && 0 < shared && shared < head.Seq {
 		there, err := c.there(ctx, protocol.RunHead(base), true)
 		if err != nil {
-			return nil, err
+			return batch, nil, err
 		}
 		same, err := holds(ctx, c.to, there, Head{Link: chain[shared-1].name.link(), Seq: shared})
 		if err != nil {
-			return nil, err
+			return batch, nil, err
 		}
 		if same {
 			m.Base, after = base, shared
 		}
 	}
-	for _, e := range chain[after:] { // the chain is whole: it was found sound
-		m.Events = append(m.Events, EventRef{e.seq, e.name.link()})
+	m.Events = refsOf(chain[after:]) // the chain is whole: it was found sound
+	if strings.HasPrefix(head.Name, protocol.RunHead("")) && !ours.Link.Defined() {
+		if batch.Derived, err = kinOf(chain).begins(ctx, c.to, &m, chain); err != nil {
+			return batch, nil, err
+		}
 	}
-	return []Move{m}, nil
+	batch.Moves = []Move{m}
+	return batch, chain, nil
 }
 
 // sound verifies a journal of the source.

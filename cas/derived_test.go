@@ -8,7 +8,10 @@ import (
 	"strings"
 	"testing"
 
+	bolt "go.etcd.io/bbolt"
+
 	"wf/cas"
+	"wf/cas/castest"
 	"wf/protocol"
 )
 
@@ -87,8 +90,16 @@ func TestWhatAnotherKeySealedIsNotUsed(t *testing.T) {
 // A page of derived values that is damaged is as good as lost: reads find nothing there, and
 // commits go on without.
 func TestADamagedPageOfDerivedValuesStopsNothing(t *testing.T) {
+	t.Run("of this wf", func(t *testing.T) { damagedDerived(t, false) })
+	t.Run("of an older one", func(t *testing.T) { damagedDerived(t, true) }) // it is first written to when the store is opened
+}
+
+func damagedDerived(t *testing.T, older bool) {
 	dir := filepath.Join(t.TempDir(), "store")
 	s := openStore(t, dir)
+	if older {
+		castest.Sample(t, s, "one", 1, nil)
+	}
 	b := cas.Raw([]byte("block"))
 	// Larger than what bbolt keeps within the page of another bucket.
 	value := bytes.Repeat([]byte("state "), 3000)
@@ -120,6 +131,9 @@ func TestADamagedPageOfDerivedValuesStopsNothing(t *testing.T) {
 	}
 	if err := os.WriteFile(path, data, 0o600); err != nil {
 		t.Fatal(err)
+	}
+	if older {
+		edit(t, dir, func(tx *bolt.Tx) error { return tx.Bucket([]byte("meta")).Delete([]byte("kin")) })
 	}
 	told := 0
 	s, err = cas.Open(t.Context(), dir, cas.Options{Warn: func(error) { told++ }})

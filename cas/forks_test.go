@@ -138,3 +138,46 @@ func BenchmarkForks(b *testing.B) {
 		})
 	}
 }
+
+// What forks share is found anew for what the events cost, each read once, and where it is noted for a look at each run.
+func BenchmarkKinAnew(b *testing.B) {
+	const events, forks, deep = 100_000, 10_000, 100
+	s, ctx := openSample(b), b.Context()
+	j := must(s.Journal(ctx, "base"))
+	must(j.Append(ctx, 1, []Draft{{Data: protocol.RunStarted{}}}, nil))
+	for n := 1; n < events; n += 1000 {
+		must(j.Append(ctx, 1, slices.Repeat([]Draft{{Data: protocol.ResumedBy{By: "someone"}}}, min(1000, events-n)), nil))
+	}
+	for i := range forks {
+		bare(b, s, protocol.RunID(fmt.Sprint("wide", i)), "base", events-i%3)
+	}
+	last := protocol.RunID("base")
+	for i := range deep {
+		run := protocol.RunID(fmt.Sprint("deep", i))
+		bare(b, s, run, last, events+3*i)
+		last = run
+	}
+	for _, c := range []struct {
+		name string
+		lose [][]byte
+	}{{"no base is noted", [][]byte{indexBases, indexForks, indexDerived}}, {"all are", [][]byte{indexDerived}}} {
+		b.Run(c.name, func(b *testing.B) {
+			for b.Loop() {
+				err := s.update(ctx, func(tx *bolt.Tx) error {
+					for _, name := range c.lose {
+						if err := tx.Bucket(bucketIndex).DeleteBucket(name); err != nil {
+							return err
+						}
+					}
+					return s.rebuild(tx)
+				})
+				if err != nil {
+					b.Fatal(err)
+				}
+				if have := must(s.Forks(ctx, "base")); len(have) != forks+1 {
+					b.Fatal(len(have))
+				}
+			}
+		})
+	}
+}

@@ -123,8 +123,12 @@ func moveHead(tx *bolt.Tx, old Head, m Move) error {
 	if m.Base == "" || len(m.Events) == 0 {
 		return nil
 	}
-	base := binary.BigEndian.AppendUint64(nil, uint64(m.Events[0].Seq-1))
-	return setBase(tx, m.Name, append(base, protocol.RunHead(m.Base)...))
+	return setBase(tx, m.Name, baseValue(protocol.RunHead(m.Base), m.Events[0].Seq-1))
+}
+
+// baseValue is a value of index/bases.
+func baseValue(base string, shared protocol.Seq) []byte {
+	return append(binary.BigEndian.AppendUint64(nil, uint64(shared)), base...)
 }
 
 // setBase notes which head a fork shares events with: v is a value of index/bases.

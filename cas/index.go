@@ -26,7 +26,7 @@ func sub(tx *bolt.Tx, name []byte) *bolt.Bucket {
 // admit checks a freshly opened database: the layout is one we know, and the index is there
 // or made again.
 func (s *Store) admit(db *bolt.DB) error {
-	missing, remake := false, s.rebuild
+	missing, unrelated, remake := false, false, s.rebuild
 	err := guard(func() error {
 		return db.View(func(tx *bolt.Tx) error {
 			meta := tx.Bucket(bucketMeta)
@@ -42,6 +42,7 @@ func (s *Store) admit(db *bolt.DB) error {
 			for _, name := range layoutIndexes {
 				missing = missing || sub(tx, name) == nil
 			}
+			unrelated = !kinKnown(tx)
 			if missing && s.opts.ReadOnly && s.ghost == nil {
 				s.ghost = map[string][]byte{}
 				return s.locate(tx, func(key, at []byte) error {
@@ -59,12 +60,15 @@ func (s *Store) admit(db *bolt.DB) error {
 	switch {
 	case err != nil:
 		return err
-	case !missing || s.opts.ReadOnly:
+	case !missing && !unrelated || s.opts.ReadOnly:
 		return nil
 	case db.IsReadOnly():
 		return errNoIndex
 	}
 	err = guard(func() error { return db.Update(remake) })
+	if damaged == nil && errors.As(err, &damaged) { // what is left of the index was met for the first time
+		err = guard(func() error { return db.Update(s.renew) })
+	}
 	if err != nil {
 		return fmt.Errorf("rebuild the index of %s: %w", db.Path(), classify(err))
 	}
@@ -79,7 +83,7 @@ func isEmpty(b *bolt.Bucket) bool {
 	return k == nil
 }
 
-// rebuild makes the missing buckets and finds every block anew. Checkpoints of journals are
+// rebuild makes the missing buckets, and finds every block and what runs share anew. Checkpoints of journals are
 // made again when they are missed.
 func (s *Store) rebuild(tx *bolt.Tx) error {
 	for _, name := range layoutBuckets {
@@ -91,7 +95,7 @@ func (s *Store) rebuild(tx *bolt.Tx) error {
 	if err := meta.Put(keyVersion, []byte{layoutOf(tx)}); err != nil {
 		return err
 	}
-	whole := indexed(tx)
+	whole, related := indexed(tx), kinKnown(tx)
 	if b := index.Bucket(indexBlocks); b != nil && !whole {
 		if err := index.DeleteBucket(indexBlocks); err != nil {
 			return err
@@ -105,15 +109,20 @@ func (s *Store) rebuild(tx *bolt.Tx) error {
 			return err
 		}
 	}
-	if whole {
+	if !whole {
+		if err := meta.Put(keyLate, []byte{}); err != nil {
+			return err
+		}
+		blocks := index.Bucket(indexBlocks)
+		c := blocks.Cursor()
+		if err := s.locate(tx, func(key, at []byte) error { return addPlace(blocks, c, key, at) }); err != nil {
+			return err
+		}
+	}
+	if related {
 		return nil
 	}
-	if err := meta.Put(keyLate, []byte{}); err != nil {
-		return err
-	}
-	blocks := index.Bucket(indexBlocks)
-	c := blocks.Cursor()
-	return s.locate(tx, func(key, at []byte) error { return addPlace(blocks, c, key, at) })
+	return s.kinAnew(tx)
 }
 
 // indexed reports whether the index of blocks is there, and not empty beside blocks.

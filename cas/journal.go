@@ -148,6 +148,7 @@ func (j *Journal) StageFork(now int64, newRun protocol.RunID, at protocol.Entry,
 	}
 	move := &st.batch.Moves[0]
 	move.Old, move.Base = protocol.Link{}, protocol.RunOf(j.name) // the new head does not exist yet
+	st.batch.Derived = append(st.batch.Derived, derivedOwn(newRun, move.Events[0]))
 	return f, st, nil
 }
 

@@ -17,6 +17,10 @@ type Keeper interface {
 	Heads(ctx context.Context, prefix string) ([]Head, error)
 	// Base is the run that a fork shares its first events with, and the last event that they share; "" for none.
 	Base(ctx context.Context, run protocol.RunID) (base protocol.RunID, shared protocol.Seq, err error)
+	// SetBases notes what forks share with runs that came later; see Store.SetBases.
+	SetBases(ctx context.Context, all []Kinship) error
+	// DerivedKeys lists the keys of derived values that begin with prefix, sorted.
+	DerivedKeys(ctx context.Context, prefix string) ([]string, error)
 	// Commit makes a batch durable, all of it or nothing; see Store.Commit.
 	Commit(ctx context.Context, b Batch) error
 	// Lacks gives those of the blocks that are not there. The others stay for a day at least, whatever leads to them, or for as long as Hold

@@ -25,6 +25,7 @@ import (
 //	meta           "version"                 1 byte: layoutPlain, or layoutDeleted from the first deletion of a run on (tombstone.go)
 //	meta           "late"                    entries of index/blocks that are still to be written there (late.go)
 //	meta           "gc"                      how far the store had got at earlier collections (gcsweep.go)
+//	meta           "kin"                     1 byte: what runs share is noted for all of them (kinanew.go)
 //	meta           "held"                    JSON, in a store that was restored until it is adopted (restore.go)
 //	blocks         pack number (5, BE)       pack of blocks (pack.go)
 //	refs           head name                 CID length and bytes ‖ seq ‖ ts (varints)
@@ -35,9 +36,10 @@ import (
 //	index/forks    name ‖ 00 ‖ name          nothing: the second head has the first one in index/bases
 //	index/derived  key                       sha256[:16] of CID and data ‖ CID length and bytes ‖ seal (16, derived.go) ‖ data
 //	               memo/…, memo-of/…         of those: results that may be reused (memo.go)
+//	               kin/…                     where the own parts of runs begin (kin.go)
 //	lost/n/index   –                         an index that was damaged (heal.go); left out of a compaction
 //
-// index holds nothing that the others do not tell: deleted, it is rebuilt; so is "late".
+// index holds nothing that the others do not tell: deleted, it is rebuilt; so are "late" and "kin".
 var (
 	bucketMeta    = []byte("meta")
 	bucketBlocks  = []byte("blocks")
@@ -52,6 +54,7 @@ var (
 	bucketLost    = []byte("lost")
 	keyVersion    = []byte("version")
 	keyLate       = []byte("late")
+	keyKin        = []byte("kin")
 	layoutBuckets = [][]byte{bucketMeta, bucketBlocks, bucketRefs, bucketReflog, bucketIndex}
 	layoutIndexes = [][]byte{indexBlocks, indexEvents, indexBases, indexForks, indexDerived}
 )

@@ -225,7 +225,12 @@ func restoreInto(ctx context.Context, backup, at string, now int64, o Options) (
 	if err != nil {
 		return m, err
 	}
-	if err := w.db.Update(func(tx *bolt.Tx) error { return seal(tx, uint64(m.Packs.Count), held) }); err != nil {
+	if err := w.db.Update(func(tx *bolt.Tx) error {
+		if err := seal(tx, uint64(m.Packs.Count), held); err != nil {
+			return err
+		}
+		return s.kinAnew(tx)
+	}); err != nil {
 		return m, err
 	}
 	err = errors.Join(w.db.Sync(), w.db.Close(), files.SyncDir(filepath.Join(at, dirBlobs)), files.SyncDir(at))

@@ -3,6 +3,7 @@ package cas
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"wf/protocol"
 )
@@ -53,6 +54,9 @@ func (j *Journal) Stage(now int64, drafts []Draft, blocks []Block, derived ...De
 			if !derived[i].Head.Defined() {
 				derived[i].Head = at.CID // known only now
 			}
+		}
+		if run, ok := strings.CutPrefix(j.name, protocol.RunHead("")); ok && !move.Old.Defined() {
+			st.batch.Derived = append(derived[:len(derived):len(derived)], derivedOwn(protocol.RunID(run), move.Events[0]))
 		}
 	}
 	var err error

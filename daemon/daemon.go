@@ -134,14 +134,20 @@ func New(u *compose.Setup, s store.Store, o Options) (*Daemon, error) {
 	return d, nil
 }
 
-// forksOf tells the sets of forks of a run from each other: one that is deleted and one that is made leave as many.
+// forksOf tells the sets of runs that share events with one from each other: one that is deleted and one that is made leave as many, and
+// what a fork was forked from may come later.
 func forksOf(s store.Store) func(context.Context, protocol.RunID) (string, error) {
 	return func(ctx context.Context, run protocol.RunID) (string, error) {
+		base, _, err := s.Base(ctx, run)
+		if err != nil {
+			return "", err
+		}
 		forks, err := s.Forks(ctx, run)
-		if err != nil || len(forks) == 0 {
+		if err != nil || len(forks) == 0 && base == "" {
 			return "", err
 		}
 		h := fnv.New64a()
+		fmt.Fprintln(h, base)
 		for _, f := range forks {
 			fmt.Fprintln(h, f.Run)
 		}

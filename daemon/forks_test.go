@@ -1,6 +1,7 @@
 package daemon_test
 
 import (
+	"bytes"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -63,4 +64,49 @@ func TestATagNamesTheForksOfARun(t *testing.T) {
 	fork()
 	tag(200)
 	tag(304)
+}
+
+// A client that holds a fork learns of the run that it was forked from, which came later.
+func TestATagNamesWhatARunWasForkedFrom(t *testing.T) {
+	here, there := t.TempDir(), t.TempDir()
+	laid(t, here, map[string]string{"one.yaml": "wf: 1\nname: one\nroles: {first: {set: {n: 1}}, q: {ask: Well?}}\nedges:\n  - {from: START, to: first}\n  - {from: first, to: q}\n  - {from: q, to: END}\n"})
+	from, to := serving(t, here), serving(t, there)
+	run := begun(t, from, "one", "{}")
+	parked := func(run protocol.RunID) {
+		t.Helper()
+		if err := from.Follow(t.Context(), run, api.Following{Until: api.Parked}, func(api.Update) error { return nil }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	parked(run)
+	made, err := from.Service.Fork(t.Context(), run, api.Fork{Step: "q#1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	parked(made.ID)
+	bring := func(run protocol.RunID) {
+		t.Helper()
+		var archive bytes.Buffer
+		if err := from.Service.Export(t.Context(), run, api.ExportOptions{}, &archive); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := to.Service.Import(t.Context(), &archive, api.ImportOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tag := func() string {
+		t.Helper()
+		w, r := httptest.NewRecorder(), httptest.NewRequestWithContext(guard.With(t.Context(), guard.Identity{Scopes: guard.AllScopes}), "GET", "/v1/runs/"+string(made.ID), http.NoBody)
+		to.Handler().ServeHTTP(w, r)
+		if w.Code != 200 || w.Header().Get("ETag") == "" {
+			t.Fatalf("status %d, tag %q", w.Code, w.Header().Get("ETag"))
+		}
+		return w.Header().Get("ETag")
+	}
+	bring(made.ID)
+	alone := tag()
+	bring(run)
+	if tag() == alone {
+		t.Error("the tag is that of a run without one")
+	}
 }

@@ -133,13 +133,17 @@ func (c *collector) write(ctx context.Context, statements ...statement) (out []r
 	return out, classify(ctx, err)
 }
 
-// dropAged removes memos and tables that are old, or too many.
+// dropAged removes memos and tables that are old, or too many, and what is noted of runs that are gone.
 func (c *collector) dropAged(ctx context.Context) error {
 	keys, err := cas.Aged(c.now, func(prefix string) ([]cas.Stamp, error) { return c.stamps(ctx, prefix) })
+	var gone []string
+	if err == nil {
+		gone, err = cas.GoneKin(ctx, c.s)
+	}
 	if err != nil {
 		return err
 	}
-	for part := range slices.Chunk(keys, gcRows) {
+	for part := range slices.Chunk(append(keys, gone...), gcRows) {
 		if _, err := c.write(ctx, statement{`delete from wf.derived where key = any($1)`, []param{texts(part)}}); err != nil {
 			return err
 		}

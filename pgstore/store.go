@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -360,6 +361,25 @@ func (s *Store) Forks(ctx context.Context, run protocol.RunID) (out []cas.Sharer
 		out = append(out, cas.Sharer{Run: protocol.RunOf(string(r[0])), Seq: protocol.Seq(readLong(r[1]))})
 	}
 	return out, err
+}
+
+// A fork has its row locked in the order of names, as by a commit.
+const setBases = `with t as materialized (select h.name, t.base, t.shared from unnest($1::text[], $2::text[], $3::bigint[]) t(fork, base, shared) join wf.heads h on h.name = t.fork
+		where h.cid is not null and h.base is null and exists (select from wf.heads b where b.name = t.base and b.cid is not null) order by h.name for no key update of h)
+	update wf.heads h set base = t.base, shared = t.shared from t where h.name = t.name`
+
+// SetBases notes what forks share with runs; see cas.Store.SetBases.
+func (s *Store) SetBases(ctx context.Context, all []cas.Kinship) error {
+	for part := range slices.Chunk(all, pageRows) {
+		forks, bases := make([]string, len(part)), make([]string, len(part))
+		for i, x := range part {
+			forks[i], bases[i] = protocol.RunHead(x.Fork), protocol.RunHead(x.Base)
+		}
+		if _, err := s.query(ctx, setBases, texts(forks), texts(bases), longs(len(part), func(i int) (int64, bool) { return int64(part[i].Shared), false })); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Journal opens the journal of a run; see cas.OpenJournal.

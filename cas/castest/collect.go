@@ -3,6 +3,8 @@ package castest
 import (
 	"bytes"
 	"errors"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -122,8 +124,17 @@ func collects(t *testing.T, s Store, collect func() cas.GCReport) {
 	if r.Schema != "wf.gc/v1" || r.DryRun || r.Removed < 40+21+4*3 || r.Bytes < 4*(150<<10) || r.Kept < 40+21 || r.Young > 0 {
 		t.Errorf("report: %+v", r)
 	}
-	keys := must(s.DerivedKeys(ctx, ""))(t)
-	if d := cmp.Diff([]string{"memo/broken", "memo/k"}, keys); d != "" {
+	keys, kin := must(s.DerivedKeys(ctx, ""))(t), []string(nil)
+	for _, key := range keys {
+		if strings.HasPrefix(key, "kin/own/") {
+			kin = append(kin, key[strings.LastIndexByte(key, '/')+1:])
+		}
+	}
+	slices.Sort(kin)
+	if d := cmp.Diff([]string{"fork", "kept", "leaf"}, kin); d != "" {
+		t.Errorf("runs whose own parts are found (-want +have):\n%s", d)
+	}
+	if d := cmp.Diff([]string{"memo/broken", "memo/k"}, slices.DeleteFunc(keys, ofKin)); d != "" {
 		t.Errorf("derived values (-want +have):\n%s", d)
 	}
 	if again := collect(); again.Removed != 0 || again.Kept != r.Kept {

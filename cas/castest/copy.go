@@ -50,6 +50,7 @@ func ExerciseCopy(t *testing.T, from, to Place) {
 		{"long answers come in parts", copyLarge},
 		{"a long run comes in parts", copyLong},
 		{"many runs come, and later those that are new", copyMany},
+		{"forks know their bases in whatever order they come", kinInAnyOrder},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.run(t, from, to) })
 	}

@@ -33,7 +33,7 @@ type Server struct {
 
 	// NewCode makes a one-time code for a browser; nil where nothing listens for one.
 	NewCode func() (api.Code, error)
-	// Forks is another text for each set of runs that were forked from one: the events of that run do not show them.
+	// Forks is another text for each set of runs that a run shares events with: its own events do not show them.
 	// nil is for a server without forks.
 	Forks func(context.Context, protocol.RunID) (string, error)
 
