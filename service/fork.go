@@ -112,7 +112,7 @@ func ForkPoint(ctx context.Context, s engine.Store, run protocol.RunID, step str
 	if after {
 		return 0, protocol.ErrUsage.With("without --after the fork does it anew", "%s:%s has not ended", run, step)
 	}
-	return 0, protocol.ErrUnknownStep.With("wf show "+string(run)+" lists the steps", "run %s has no step %s", run, step)
+	return 0, query.NoStep(run, step)
 }
 
 // forkFiles is the tree that a fork begins with: as the step found the files, else as they were recorded last before the event

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -23,6 +24,24 @@ func (a *app) folded(ctx context.Context, p *target, run protocol.RunID, w api.W
 		}
 	}
 	a.cut(v, w.Limit)
+	fans := a.Fans(v.Steps)
+	return v, fans, a.measure(ctx, p, v, fans)
+}
+
+// fanOut reads the items of a fan-out, where a name that is none of a step is the one that they share. Else it is the error.
+func (a *app) fanOut(ctx context.Context, p *target, at api.Ref, unknown error) (*api.Run, map[string]*render.FanOut, error) {
+	if a.AsJSON() || !errors.Is(unknown, protocol.ErrUnknownStep) {
+		return nil, nil, unknown
+	}
+	v, err := p.Run(ctx, at.Run, api.Window{})
+	if err != nil {
+		return nil, nil, err
+	}
+	v.Steps = slices.DeleteFunc(v.Steps, func(s *api.Step) bool { return render.FanOf(s) != at.Step })
+	if len(v.Steps) == 0 {
+		return nil, nil, unknown
+	}
+	render.AtRest(v)
 	fans := a.Fans(v.Steps)
 	return v, fans, a.measure(ctx, p, v, fans)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -38,7 +39,7 @@ output of the step that failed or that waits, since that is what one looks for. 
 				}
 			}
 			fold := a.NewFolder()
-			if at.Step != "" {
+			if strings.Contains(at.Step, "[") {
 				fold = nil
 			}
 			return a.logEvents(ctx, p, at, eventWindow{}, follow, !steps && at.Step == "", fold)
@@ -59,6 +60,12 @@ func (a *app) logFirst(ctx context.Context, p *target, at api.Ref) error {
 	if at.Step != "" {
 		x, err := p.Step(ctx, at.Run, at.Step)
 		if err != nil {
+			if v, fans, err := a.fanOut(ctx, p, at, err); err != nil {
+				return err
+			} else if err := a.ShowFan(v.ID, v.Steps, fans); err != nil {
+				return err
+			}
+			_, err := fmt.Fprintln(a.Out)
 			return err
 		}
 		v.Steps = []*api.Step{x.Step}
@@ -105,7 +112,7 @@ func (a *app) events(ctx context.Context, p *target, at api.Ref, w eventWindow, 
 		f.Until = api.Ended
 	}
 	return p.Follow(ctx, at.Run, f, a.showing(ctx, p, func(u api.Update) error {
-		if u.Entry == nil || at.Step != "" && u.Step != at.Step {
+		if u.Entry == nil || at.Step != "" && u.Step != at.Step && render.FanOf(&api.Step{ID: u.Step}) != at.Step {
 			return nil
 		}
 		return show(u)

@@ -17,7 +17,8 @@ func newShow(a *app) *cobra.Command {
 		Use:   "show [RUN[:STEP] | CID]",
 		Short: "Show a run, a step or a block",
 		Long: `Show a run with its last 200 steps, the files that it keeps, and how many notifications are about it; -o json has all of them. A fan-out of
-more than ten items is one line with how many of them ended in which way, and with those below it that failed; --all shows each. --limit and
+more than ten items is one line with how many of them ended in which way, and with those below it that failed; --all shows each. RUN:check#1 shows the
+fan-out check#1 alone, with all of its items that failed. --limit and
 --before page through the steps of a long run: where there are earlier ones, the output says which command shows them.`,
 		Example: `  wf show -1
   wf show 7K3Q:coder#2
@@ -84,6 +85,13 @@ func (a *app) show(ctx context.Context, here *target, arg string, w api.Window) 
 		})
 	}
 	step, err := here.Step(ctx, at.Run, at.Step)
+	if err != nil {
+		v, fans, err := a.fanOut(ctx, here, at, err)
+		if err != nil {
+			return err
+		}
+		return a.ShowFan(v.ID, v.Steps, fans)
+	}
 	return answer(a, step, err, func(s *api.RunStep) error {
 		if err := a.ShowStep(s.Step); err != nil {
 			return err

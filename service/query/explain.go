@@ -2,6 +2,8 @@ package query
 
 import (
 	"context"
+	"fmt"
+	"strings"
 
 	"wf/api"
 	"wf/engine"
@@ -56,5 +58,14 @@ func StepOf(v *api.Run, id string) (*api.Step, error) {
 			return s, nil
 		}
 	}
-	return nil, protocol.ErrUnknownStep.With("wf show "+string(v.ID)+" lists the steps", "run %s has no step %s", v.ID, id)
+	return nil, NoStep(v.ID, id)
+}
+
+// NoStep is the error of a step that is none. It may be the name that the items of a fan-out share.
+func NoStep(run protocol.RunID, id string) error {
+	hint := "wf show " + string(run) + " lists the steps"
+	if !strings.Contains(id, "[") {
+		hint += fmt.Sprintf("; of a fan-out name an item, such as %s:%s[0]", run, id)
+	}
+	return protocol.ErrUnknownStep.With(hint, "run %s has no step %s", run, id)
 }

@@ -18,6 +18,7 @@ type FanOut struct {
 	Of    int           // how many it has in all; 0 is as many as Items
 	Span  time.Duration // from the beginning of the first to the end of the last; 0 is unknown
 	Cost  string        // of its model calls, "" without any
+	Whole bool          // each of the items that want to be looked at has a line
 }
 
 // FanOf is the name that the items of a fan-out share, "" for a step that is none.
@@ -61,6 +62,14 @@ func (p *Printer) stepTable(run protocol.RunID, steps []*api.Step, fans map[stri
 		}
 	}
 	return notes(p.Out, rows)
+}
+
+// ShowFan writes the items of a fan-out: those that want to be looked at, below a line for all of them.
+func (p *Printer) ShowFan(run protocol.RunID, items []*api.Step, fans map[string]*FanOut) error {
+	for _, fan := range fans {
+		fan.Whole = true
+	}
+	return p.stepTable(run, items, fans)
 }
 
 // Note is what a step concluded, or why it failed or waits, on one line.
@@ -107,14 +116,14 @@ func (p *Printer) foldedRows(run protocol.RunID, fan *FanOut) [][]string {
 		if all.Take(s); !all.Odd(s.ID) {
 			continue
 		}
-		if odd++; odd <= oddMax {
+		if odd++; odd <= oddMax || fan.Whole {
 			rows = append(rows, p.stepRow(s))
 		}
 	}
 	name := FanOf(fan.Items[0])
 	all.Of(fan.Of)
-	if odd > oddMax {
-		rows = append(rows, []string{"", fmt.Sprintf("… %s more of %s: %s", grouped(odd-oddMax), name, allCommand("show", run))})
+	if odd > oddMax && !fan.Whole {
+		rows = append(rows, []string{"", fmt.Sprintf("… %s more of %s: wf show %s:%s shows them", grouped(odd-oddMax), name, run, name)})
 	}
 	span := ""
 	if fan.Span > 0 {
