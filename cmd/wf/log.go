@@ -70,7 +70,11 @@ func (a *app) logFirst(ctx context.Context, p *target, at api.Ref) error {
 		}
 		v.Steps = []*api.Step{x.Step}
 	}
+	blamed := render.Blamed(v)
 	for _, x := range slices.Backward(v.Steps) {
+		if at.Step == "" && blamed != "" && x.ID != blamed {
+			continue
+		}
 		if at.Step == "" && x.CID != nil && x.Status != string(protocol.StepFailed) {
 			continue
 		}

@@ -7,11 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"wf/api"
+	"wf/cmd/internal/render"
 	"wf/daemon"
 	"wf/engine"
 	"wf/hub/client"
@@ -173,7 +175,23 @@ func (a *app) shown(ctx context.Context, p *target, run protocol.RunID) (*api.Ru
 	if a.AsJSON() {
 		return p.Run(ctx, run, api.Window{})
 	}
-	return p.Run(ctx, run, api.Window{Limit: lastSteps})
+	v, err := p.Run(ctx, run, api.Window{Limit: lastSteps})
+	if err != nil || v.Earlier == 0 {
+		return v, err
+	}
+	blamed := render.Blamed(v)
+	if blamed == "" || slices.ContainsFunc(v.Steps, func(s *api.Step) bool { return s.ID == blamed }) {
+		return v, nil
+	}
+	x, err := p.Step(ctx, run, blamed) // such as an early item of a long fan-out
+	switch {
+	case errors.Is(err, protocol.ErrUnknownStep): // the words of a workflow that only read so
+		return v, nil
+	case err != nil:
+		return nil, err
+	}
+	v.Steps = slices.Insert(v.Steps, 0, x.Step)
+	return v, nil
 }
 
 // nowhere are the commands that need no store of runs, and so do not care for a server.

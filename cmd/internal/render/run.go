@@ -163,12 +163,26 @@ const cutOff = "was cut off: its answer has as many tokens as it may have. Raise
 // tailLines is how much of what a failed step said is shown below the run.
 const tailLines = 10
 
-// showTail shows the end of what the step said by which the run did not go on.
+// Blamed is the step that the reason names by which a run did not go on, "" where it names none.
+func Blamed(v *api.Run) string {
+	id, _, named := strings.Cut(v.Reason, ": ")
+	if _, err := protocol.ParseStepID(id); !named || err != nil {
+		return ""
+	}
+	return id
+}
+
+// showTail shows the end of what the step said by which the run did not go on: of several that failed, that which the
+// reason names. A limit of the run is no fault of a step.
 func (p *Printer) showTail(v *api.Run) {
-	if v.Status != protocol.Suspended && v.Status != protocol.Failed {
+	if v.Status != protocol.Suspended && v.Status != protocol.Failed || strings.HasPrefix(v.Reason, "limits.") {
 		return
 	}
+	blamed := Blamed(v)
 	for _, s := range slices.Backward(v.Steps) {
+		if blamed != "" && s.ID != blamed {
+			continue
+		}
 		if s.Status != string(protocol.StepFailed) || s.Text == "" || s.Via == protocol.ViaAlways {
 			continue
 		}
