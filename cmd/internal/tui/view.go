@@ -27,7 +27,7 @@ var (
 )
 
 // marks are the signs of where a run or a step stands.
-var marks = map[string]string{"ok": "✓", "done": "✓", "failed": "✗", "cancelled": "✗", "running": "▶", "closing": "▶", "queued": "○", "waiting": "⏸", "suspended": "⏸",
+var marks = map[string]string{"ok": "✓", "done": "✓", "failed": "✗", "cancelled": "✗", "running": "▶", "closing": "▶", "queued": "○", "waiting": "⏸", "suspended": "!",
 	"interrupted": "!", "not started": "○", "answered": "○", "parked": "⏸", "retrying": "↻", "red": "!", "to come": "○", "skipped": "–"}
 
 func mark(status string) string {
