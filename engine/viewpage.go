@@ -44,7 +44,7 @@ func (e *Engine) page(ctx context.Context, run protocol.RunID, s *rules.State, w
 	}
 }
 
-// pageWith finds one step; a page without it where there is none.
+// pageWith finds one step; of a fan-out, whose name is none of a step, the first item. A page without it where there is none.
 func (e *Engine) pageWith(ctx context.Context, run protocol.RunID, s *rules.State, step string) (page, error) {
 	p := page{first: s.Seq, steps: map[string]bool{step: true}}
 	if v, err := s.Visit(step); err == nil {
@@ -63,6 +63,9 @@ func (e *Engine) pageWith(ctx context.Context, run protocol.RunID, s *rules.Stat
 		}
 	}
 	delete(p.steps, step)
+	if first := f.began[step+"[0]"]; first != nil {
+		p.first, p.steps[first.step] = first.seq, true
+	}
 	return p, nil
 }
 

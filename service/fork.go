@@ -95,10 +95,12 @@ func (l *Local) forkDefinition(ctx context.Context, run protocol.RunID, f api.Fo
 // ForkPoint is the newest event that the fork shares: the one before the step began, or with
 // after the one that ended it.
 func ForkPoint(ctx context.Context, s engine.Store, run protocol.RunID, step string, after bool) (protocol.Seq, error) {
+	fan := false
 	for e, err := range s.After(ctx, run, 0) {
 		if err != nil {
 			return 0, err
 		}
+		fan = fan || e.StepName() == query.FirstItem(step)
 		if e.StepName() != step {
 			continue
 		}
@@ -112,7 +114,7 @@ func ForkPoint(ctx context.Context, s engine.Store, run protocol.RunID, step str
 	if after {
 		return 0, protocol.ErrUsage.With("without --after the fork does it anew", "%s:%s has not ended", run, step)
 	}
-	return 0, query.NoStep(run, step)
+	return 0, query.NoStep(run, step, fan)
 }
 
 // forkFiles is the tree that a fork begins with: as the step found the files, else as they were recorded last before the event
