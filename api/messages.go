@@ -42,4 +42,5 @@ type Command struct {
 	Env        []protocol.NamedTemplate `json:"env"`
 	Stdin      *protocol.Stdin          `json:"stdin,omitempty"` // what it reads in place of its turn
 	EdgePrompt string                   `json:"edge_prompt"`
+	Item       protocol.JSON            `json:"item,omitempty"` // of a fan-out: the value of the item
 }

@@ -79,7 +79,7 @@ func (a *app) logFirst(ctx context.Context, p *target, at api.Ref) error {
 			continue
 		}
 		render.AtRest(v)
-		if err := a.ShowStep(x); err != nil {
+		if err := a.showStep(ctx, p, at.Run, x); err != nil {
 			return err
 		}
 		_, err := fmt.Fprintln(a.Out)

@@ -93,9 +93,29 @@ func (a *app) show(ctx context.Context, here *target, arg string, w api.Window) 
 		return a.ShowFan(v.ID, v.Steps, fans)
 	}
 	return answer(a, step, err, func(s *api.RunStep) error {
-		if err := a.ShowStep(s.Step); err != nil {
+		if err := a.showStep(ctx, here, at.Run, s.Step); err != nil {
 			return err
 		}
 		return a.showArtifacts(ctx, here, at.Run, []*api.Step{s.Step})
 	})
+}
+
+// showStep shows a step; an item of a fan-out with its value.
+func (a *app) showStep(ctx context.Context, p *target, run protocol.RunID, s *api.Step) error {
+	if s.Item == nil {
+		return a.ShowStep(s, "")
+	}
+	began, err := api.EventOf(ctx, p, run, s.Began)
+	if err != nil {
+		return err
+	}
+	item := ""
+	if d, ok := began.Data.(protocol.StepStarted); ok && d.Item != nil {
+		value, err := protocol.ReadPayload(ctx, p.Blocks, d.Item.Value)
+		if err != nil {
+			return err
+		}
+		item = protocol.JSONText(value)
+	}
+	return a.ShowStep(s, item)
 }

@@ -9,6 +9,7 @@ import (
 	"wf/agentkit/prompt"
 	"wf/agentkit/task"
 	"wf/api"
+	"wf/cas"
 	"wf/engine"
 	"wf/protocol"
 )
@@ -53,7 +54,7 @@ func Messages(ctx context.Context, e *engine.Engine, run protocol.RunID, step st
 		out.ReusedFrom = x.Reuse.From
 	}
 	if x.Action == protocol.ActRun {
-		return out, command(ctx, e, run, x.Role, histories[0], out)
+		return out, command(ctx, e, run, x, histories[0], out)
 	}
 	if last := len(prompts) - 1; last > 0 {
 		before := prompts[last]
@@ -82,13 +83,33 @@ func seam(tools string, now []protocol.Message, oldTools string, before []protoc
 }
 
 // command adds what a command was given.
-func command(ctx context.Context, e *engine.Engine, run protocol.RunID, role string, h protocol.History, out *api.Messages) error {
+func command(ctx context.Context, e *engine.Engine, run protocol.RunID, x *api.Step, h protocol.History, out *api.Messages) error {
 	st, err := e.State(ctx, run)
 	if err != nil {
 		return err
 	}
-	if r, ok := st.Program().Workflow.RoleNamed(role); ok {
-		out.Command = &api.Command{Run: r.Run, Dir: r.Dir, Env: r.Env, Stdin: r.Stdin, EdgePrompt: h.Visit.EdgePrompt}
+	r, ok := st.Program().Workflow.RoleNamed(x.Role)
+	if !ok {
+		return nil
 	}
-	return nil
+	out.Command = &api.Command{Run: r.Run, Dir: r.Dir, Env: r.Env, Stdin: r.Stdin, EdgePrompt: h.Visit.EdgePrompt}
+	if x.Item != nil {
+		out.Command.Item, err = item(ctx, e.Store, run, x.Began)
+	}
+	return err
+}
+
+// item is the value of the item that began with an event.
+func item(ctx context.Context, s engine.Store, run protocol.RunID, began protocol.Seq) (protocol.JSON, error) {
+	for x, err := range s.After(ctx, run, began-1) {
+		if err != nil {
+			return nil, err
+		}
+		d, err := cas.DecodeData[protocol.StepStarted](&x.Event)
+		if err != nil || d.Item == nil {
+			return nil, err
+		}
+		return protocol.ReadPayload(ctx, s, d.Item.Value)
+	}
+	return nil, protocol.ErrCorrupt.With("", "run %s has no event %d", run, began)
 }

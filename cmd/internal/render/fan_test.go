@@ -197,7 +197,7 @@ func TestATableOfTenThousandItems(t *testing.T) {
 		t.Errorf("have %q, want %q", lines[0], want)
 	}
 	if len(lines) != 13 || !strings.Contains(lines[1], "!  a#1[5] ") || !strings.Contains(lines[2], "!  a#1[6] ") || !strings.Contains(lines[3], `it broke\u001b[2J  wf show CHILD`) ||
-		!strings.Contains(lines[11], "… 1 more of a#1: wf show RUN --all shows them") {
+		!strings.Contains(lines[11], "… 1 more of a#1: wf show RUN:a#1 shows them") {
 		t.Errorf("the table is\n%s", b.String())
 	}
 }

@@ -7,9 +7,12 @@ import (
 	"wf/protocol"
 )
 
-// ShowStep writes a step with what led to it, how it went, and what it concluded.
-func (p *Printer) ShowStep(s *api.Step) error {
+// ShowStep writes a step with what led to it, how it went, and what it concluded. item is its item of a fan-out, "" of none.
+func (p *Printer) ShowStep(s *api.Step, item string) error {
 	fmt.Fprintf(p.Out, "%s %s  visit %d  %s  %s\n", p.Out.sign(s.Status), p.Out.Bold(s.ID), s.Visit, result(s), ShortOf(s.CID))
+	if item != "" {
+		fmt.Fprintf(p.Out, "  %s %s\n", p.Out.Dim("item"), IndentLines(Visible(item), "    "))
+	}
 	if s.EdgePrompt != "" {
 		fmt.Fprintf(p.Out, "  %s %s\n", p.Out.Dim("edge prompt"), IndentLines(s.EdgePrompt, "    "))
 	}
@@ -96,13 +99,26 @@ func (p *Printer) ShowMessages(step string, m *api.Messages) error {
 
 // commandLines shows what a command was given: no model was asked, and so nothing was sent.
 func (p *Printer) commandLines(step string, c *api.Command) error {
-	fmt.Fprintf(p.Out, "%s is a command: no model was asked. It was given\n", p.Out.Bold(step))
-	rows := [][]string{{"  " + p.Out.Dim("run"), IndentLines(Visible(c.Run), "    ")}}
+	fmt.Fprintf(p.Out, "%s %s\n", p.Out.Bold(step), IsCommand)
+	var rows [][]string
+	for _, x := range Given(c) {
+		rows = append(rows, []string{"  " + p.Out.Dim(x[0]), IndentLines(Visible(x[1]), "    ")})
+	}
+	return Table(p.Out, rows)
+}
+
+// IsCommand follows the name of a step, and comes before what it was given.
+const IsCommand = "is a command: no model was asked. It was given"
+
+// Given is what a command was given, as pairs of a name and a value.
+func Given(c *api.Command) (rows [][2]string) {
 	row := func(name, value string) {
 		if value != "" {
-			rows = append(rows, []string{"  " + p.Out.Dim(name), IndentLines(Visible(value), "    ")})
+			rows = append(rows, [2]string{name, value})
 		}
 	}
+	row("item", protocol.JSONText(c.Item))
+	row("run", c.Run)
 	row("dir", c.Dir)
 	for _, v := range c.Env {
 		row("env", v.Name+"="+v.Value)
@@ -120,7 +136,7 @@ func (p *Printer) commandLines(step string, c *api.Command) error {
 	if c.Stdin != nil {
 		row("WF_TURN", turn)
 	}
-	return Table(p.Out, rows)
+	return rows
 }
 
 // messageLines shows the messages, and where what the previous visit was sent ends.

@@ -155,6 +155,13 @@ func (s Reader) messages(ctx context.Context, id protocol.RunID, step string) (s
 		return "", err
 	}
 	var b strings.Builder
+	if m.Command != nil {
+		fmt.Fprintf(&b, "%s %s\n", step, render.IsCommand)
+		for _, x := range render.Given(m.Command) {
+			fmt.Fprintf(&b, "\n── %s\n%s\n", x[0], x[1])
+		}
+		return b.String(), nil
+	}
 	fmt.Fprintf(&b, "digest %s\n", m.Digest)
 	for i, x := range m.Messages {
 		shared := ""

@@ -36,6 +36,14 @@ func (s *desk) List(_ context.Context, q api.Query) (*api.Page, error) {
 	return &api.Page{Items: []api.Row{{ID: "R", Workflow: "w", Status: protocol.Waiting, Steps: 2}}}, nil
 }
 
+func (s *desk) Messages(_ context.Context, _ protocol.RunID, step string) (*api.Messages, error) {
+	m := &api.Messages{Prompt: api.Prompt{Digest: "d", Messages: []protocol.Message{{Role: "user", Content: "what happened so far"}}}}
+	if step == "c#1[7]" {
+		m.Command = &api.Command{Run: "make \"$N\"", Env: []protocol.NamedTemplate{{Name: "N", Value: "${{ item }}"}}, Item: protocol.JSON(`"seven"`)}
+	}
+	return m, nil
+}
+
 func (s *desk) VisitDiff(context.Context, protocol.RunID, string) (*api.VisitDiff, error) {
 	before := "a#0"
 	return &api.VisitDiff{Previous: &before, Equal: true}, nil
@@ -146,5 +154,20 @@ func TestMovesAreTold(t *testing.T) {
 	}
 	if s.follows[0] != (api.Following{From: 5000, Until: api.Never}) {
 		t.Errorf("it follows %+v", s.follows[0])
+	}
+}
+
+// A command was sent nothing: its page shows what it was given, not the messages that an agent in its place would be sent.
+func TestACommandWasSentNoMessages(t *testing.T) {
+	r := tui.Reader{Service: &desk{}}
+	for step, want := range map[string]string{
+		"a#1": "digest d\n\n── user\nwhat happened so far\n",
+		"c#1[7]": "c#1[7] is a command: no model was asked. It was given\n\n── item\nseven\n\n── run\nmake \"$N\"\n\n── env\nN=${{ item }}\n\n── stdin\n" +
+			"its turn, wf.turn/v1: the inputs, what happened before, and the messages that an agent in its place would be sent; -o json shows those\n",
+	} {
+		got, err := r.Page(t.Context(), "R", tui.Step{ID: step}, tui.Messages)
+		if err != nil || got.Text != want {
+			t.Errorf("%s: %v\n%s", step, err, got.Text)
+		}
 	}
 }

@@ -195,6 +195,7 @@ export interface Command {
   env: Array<NamedTemplate> | null;
   stdin?: Stdin; // What it reads in place of its turn.
   edge_prompt: string;
+  item?: unknown; // Of a fan-out: the value of the item.
 }
 
 /** What a summary took the place of. */
