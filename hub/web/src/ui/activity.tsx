@@ -11,7 +11,7 @@ import {fault, hrefOf} from "../state/app.ts";
 import type {Run} from "../state/run.ts";
 import {Button, Scroll, TextBox, Values} from "./widgets.tsx";
 import {Markdown} from "./markdown.tsx";
-import {StepHead} from "./step.tsx";
+import {Fault, StepHead} from "./step.tsx";
 
 interface Turn {
   e: Entry;
@@ -76,10 +76,10 @@ export function Activity({run, step: s}: {run: Run; step: Step}) {
         ))}
         {output?.text ? <TextBox caption={<b>output</b>} text={output.text} /> : null}
         {fields ? <Values of={fields} /> : null}
-        {view?.error ? <TextBox caption={<><b>{view.error.code}</b><span>{view.error.phase}</span></>} text={view.error.message} class="bad" /> : null}
+        {view?.error ? <Fault of={view.error} /> : null}
         {told?.child ? <p><a href={hrefOf("run", told.child)}>Its own run: {told.child}</a></p> : null}
         {quiet && missing > 0 && !output ? <p class="dim">Reading…</p> : null}
-        {quiet && !view && missing === 0 ? <p class="dim">{s.status === "running" ? "At work…" : s.status === "waiting" ? "It waits for an answer." : "It said nothing."}</p> : null}
+        {quiet && !view && missing === 0 ? <p class="dim">{s.status === "running" ? "At work…" : s.status === "waiting" ? "It waits for an answer." : s.status === "parked" && run.head.status === "suspended" ? "It goes on when the run is resumed." : "It said nothing."}</p> : null}
       </div>
     </>
   );

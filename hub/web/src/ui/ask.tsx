@@ -69,10 +69,9 @@ export function Ask({run, question: q, told, choose}: {run: string; question: Qu
           <FormFields fields={fields} typed={typed} faults={faults} set={(k, v) => setTyped({...typed, [k]: v})} />
           {choices.length ? (
             <>
+              {q.kind === "approval" ? null : <Line label="Remark" value={text} set={setText} hint="goes with the choice: what is to change, or why" />}
               <Choices of={choices} pick={(c) => void send(c)} disabled={busy || !whole} />
-              {q.kind === "approval"
-                ? <Line label="Why, if you deny it" value={text} set={setText} lines={2} hint="the agent reads it" />
-                : <Line label="Remark" value={text} set={setText} hint="goes with the choice: what is to change, or why" />}
+              {q.kind === "approval" ? <Line label="Why, if you deny it" value={text} set={setText} lines={2} hint="the agent reads it" /> : null}
             </>
           ) : (
             <>

@@ -9,6 +9,7 @@ import {hrefOf, route} from "../state/app.ts";
 import {useLoad} from "./load.ts";
 import {failure, summary} from "./said.ts";
 import {Ago, Button, Empty, Status, TextBox, Values} from "./widgets.tsx";
+import {Fault} from "./step.tsx";
 
 const mostPages = 20; // of steps of a run that are read
 const rowsAtOnce = 200;
@@ -97,7 +98,7 @@ function PairOf({of: p, left, right}: {of: Pair; left: Run; right: Run}) {
           {s.edge_prompt ? <TextBox caption={<b>input</b>} text={s.edge_prompt} /> : null}
           {s.output && Object.keys(s.output).length ? <Values of={s.output} /> : null}
           {s.text ? <TextBox caption={<b>text</b>} text={s.text} /> : null}
-          {s.error ? <TextBox caption={<b>{s.error.code}</b>} text={s.error.message} class="bad" /> : null}
+          {s.error ? <Fault of={s.error} /> : null}
         </> : <p class="line">{headline(s.error ? failure(s.error.message, s.text) : summary(s.output, s.text), 160)}</p>}
       </> : <p class="dim">{run.earlier ? "not among the steps of this run that were read" : "not in this run"}</p>}
     </div>

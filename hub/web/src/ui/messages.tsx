@@ -7,15 +7,16 @@ import type {Run} from "../state/run.ts";
 import {Empty, Scroll, TextBox} from "./widgets.tsx";
 import {useLoad} from "./load.ts";
 import {StepHead} from "./step.tsx";
-import type {Message} from "../model/service.ts";
+import type {Command, Message} from "../model/service.ts";
 
 export function Messages({run, step: s}: {run: Run; step: Step}) {
   const view = run.told(s.id);
-  const agent = view?.action === "prompt";
-  const got = useLoad(async (signal) => (agent ? api.messages(run.id, s.id, signal) : null), [run.id, s.id, s.attempt, agent]);
-  if (view && !agent) return <><StepHead run={run} step={s} /><Empty title="No model was asked">{s.id} is a role of the kind “{view?.action}”.</Empty></>;
+  const sent = view?.action === "prompt" || view?.action === "run";
+  const got = useLoad(async (signal) => (sent ? api.messages(run.id, s.id, signal) : null), [run.id, s.id, s.attempt, sent]);
+  if (view && !sent) return <><StepHead run={run} step={s} /><Empty title="No model was asked">{s.id} is a role of the kind “{view?.action}”.</Empty></>;
   const m = got.value;
   if (!m) return <><StepHead run={run} step={s} />{got.error ? <p class="worse" role="alert">{got.error}</p> : <p class="dim">Reading…</p>}</>;
+  if (m.command) return <><StepHead run={run} step={s} /><Given of={m.command} /></>;
   const n = Math.min(m.messages.length, m.shared_prefix ?? 0);
   const tools = m.tools ?? [];
   const chars = m.messages.slice(0, n).reduce((sum, x) => sum + value(x.content).length, 0);
@@ -38,6 +39,20 @@ export function Messages({run, step: s}: {run: Run; step: Step}) {
         ) : null}
         {m.messages.slice(n).map((x, i) => <One key={n + i} m={x} i={n + i} tail={n > 0} />)}
       </div>
+    </>
+  );
+}
+
+/** What a command was given: no model was asked. */
+function Given({of: c}: {of: Command}) {
+  const given: [string, string | undefined][] = [
+    ["item", value(c.item ?? "")], ["command", c.run], ["directory", c.dir], ["environment", c.env?.map((e) => `${e.name}=${e.value}`).join("\n")],
+    ["input", c.edge_prompt], ["stdin", c.stdin?.file ?? c.stdin?.text],
+  ];
+  return (
+    <>
+      <p class="dim">No model was asked: this is what the command was given.</p>
+      <div class="msgs">{given.map(([name, text]) => (text ? <TextBox key={name} caption={<b>{name}</b>} text={text} /> : null))}</div>
     </>
   );
 }

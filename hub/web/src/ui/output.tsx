@@ -8,7 +8,7 @@ import type {Run} from "../state/run.ts";
 import {Artifacts, Changed} from "./files.tsx";
 import {Button, CID, copy, Empty, Fields, TextBox, Values} from "./widgets.tsx";
 import {useLoad} from "./load.ts";
-import {StepHead} from "./step.tsx";
+import {Fault, StepHead} from "./step.tsx";
 
 // The actions of roles that may write files.
 const writes = new Set(["prompt", "run", "merge"]);
@@ -29,7 +29,7 @@ export function Output({run, step: s}: {run: Run; step: Step}) {
       ) : ended && !some && !view?.artifacts ? <Empty title="It put nothing out" /> : null}
       {ended && view?.artifacts ? <Artifacts run={run} step={s} of={view.artifacts} /> : null}
       {ended && writes.has(view?.action ?? "") ? <Changed run={run} step={s} /> : null}
-      {ended && view?.error ? <TextBox caption={<><b>{view.error.code}</b><span>{view.error.phase}</span></>} text={view.error.message} class="bad" /> : null}
+      {ended && view?.error ? <Fault of={view.error} /> : null}
       {ended && view ? (
         <Fields of={[
           ["record", <CID of={view.cid} label="record" />],

@@ -24,3 +24,7 @@ export function StepHead({run, step: s, prompt}: {run: Run; step: Step; prompt?:
   );
 }
 
+/** Why a step failed. */
+export function Fault({of: e}: {of: {code: string; phase?: string; message: string}}) {
+  return <TextBox caption={<><b>error</b><span>{[e.phase, e.code].filter(Boolean).join(", ")}</span></>} text={e.message} class="bad" />;
+}

@@ -155,6 +155,11 @@ describe("situations", () => {
     await page.locator(".outcome .folded").getByText("50 items: 1 exit not 0, 49 ok").waitFor();
     await page.locator(".bar-span.nonzero").waitFor({state: "attached"});
     await look(page, "red-item", run);
+    await page.locator('.outcome [data-named="look#1[7]"]').click();
+    await page.getByRole("tab", {name: "Messages"}).click();
+    await page.getByText("No model was asked: this is what the command was given.").waitFor();
+    assert.deepEqual(await page.locator(".pane .msgs .cap").allInnerTexts(), ["item", "command", "environment"]);
+    assert.equal(await page.locator(".pane .msgs pre").first().innerText(), "7");
     check();
   });
 
