@@ -485,7 +485,7 @@ func (s *State) resume() error {
 			continue
 		}
 		a.offer.route = nil
-		if !s.routed(a).dead {
+		if !s.routed(a).dead || a.Edge == noEdge { // that leads there no more, under another definition
 			continue
 		}
 		s.offers(a, nil)

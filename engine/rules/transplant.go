@@ -9,7 +9,8 @@ import (
 
 // forked clears what stopped the original. Under another definition the open tokens are offered
 // anew: edges are counted from zero there, roles by their names. A visit that is under way goes
-// on, and belongs to the edge that leads there now.
+// on, and belongs to the edge that leads there now; so does one that failed, where no edge takes that: a resume
+// performs it again.
 func (s *State) forked(d protocol.Forked) error {
 	s.stop, s.End, s.Queue = stop{}, protocol.Link{}, nil
 	s.reopenGraph()
@@ -51,11 +52,16 @@ func (s *State) forked(d protocol.Forked) error {
 		s.offers(a, a.token(a.offer.failed, s.equalItems()))
 	}
 	for _, a := range s.acts {
-		if !a.open() {
-			a.Edge = noEdge
-		} else if err := s.transplant(a, before); err != nil {
-			return err
+		again := !a.open() && slices.Contains(s.agenda.tokens, a) && a.offer.failed && s.routed(a).dead
+		if a.open() || again {
+			if err = s.transplant(a, before); err == nil {
+				continue
+			}
+			if !again {
+				return err
+			}
 		}
+		a.Edge = noEdge
 	}
 	return nil
 }
