@@ -127,7 +127,7 @@ type Resume struct {
 
 // Fork says where a fork begins, and what differs in it.
 type Fork struct {
-	Step  string `json:"step"`
+	Step  string `json:"step,omitempty"`  // without one it is where the run is: behind the step that ended last
 	After bool   `json:"after,omitempty"` // keep the step, go on behind it
 	Note  string `json:"note,omitempty"`
 	// Models by role, "" is every role, from here on; none leaves them.

@@ -25,7 +25,13 @@ func (l *Local) Fork(ctx context.Context, run protocol.RunID, f api.Fork) (made 
 	if o.Limits, err = limitsOf(ctx, f.Limits); err != nil {
 		return made, err
 	}
-	if o.At, err = ForkPoint(ctx, l.Store, run, f.Step, f.After); err != nil {
+	if f.Step == "" {
+		last := lastEnded(v)
+		if last == nil {
+			return made, protocol.ErrUsage.With("wf run starts it anew", "no step of run %s has ended: there is nothing to keep", run)
+		}
+		f.Step, f.After, o.At = last.ID, true, last.Ended
+	} else if o.At, err = ForkPoint(ctx, l.Store, run, f.Step, f.After); err != nil {
 		return made, err
 	}
 	if err := l.forkDefinition(ctx, run, f, &o); err != nil {
@@ -90,6 +96,16 @@ func (l *Local) forkDefinition(ctx context.Context, run protocol.RunID, f api.Fo
 	}
 	o.Models, _, err = l.ResolveModels(ctx, p, models)
 	return err
+}
+
+// lastEnded is the step of a run that ended last, nil before one did.
+func lastEnded(v *api.Run) (last *api.Step) {
+	for _, s := range v.Steps {
+		if s.Ended > 0 && (last == nil || s.Ended > last.Ended) {
+			last = s
+		}
+	}
+	return last
 }
 
 // ForkPoint is the newest event that the fork shares: the one before the step began, or with

@@ -111,7 +111,11 @@ func untrustedFork(p *lang.Program, run protocol.RunID, f api.Fork, known, place
 	if err != nil {
 		return err
 	}
-	line := "wf fork " + protocol.ShellWord(string(run)+":"+f.Step) + " --run"
+	line := "wf fork " + protocol.ShellWord(string(run)+":"+f.Step)
+	if f.After {
+		line += " --after"
+	}
+	line += " --run"
 	if !placed {
 		line += " --dir DIR"
 	}

@@ -23,11 +23,12 @@ type forkFlags struct {
 func newFork(a *app) *cobra.Command {
 	var f forkFlags
 	cmd := &cobra.Command{
-		Use:   "fork RUN:STEP",
+		Use:   "fork RUN[:STEP]",
 		Short: "Go on from a step of a run, as a new run",
 		Long: `Make a new run that shares everything before a step with the old one, and does that step anew; with
---after it keeps the step and goes on behind it. Nothing is copied, the old run stays as it is. With
---with it goes on under another definition. wf resume, or --run, goes on with it.
+--after it keeps the step and goes on behind it. Without STEP it goes on where the run is: nothing that
+ended well is done again, only what failed or was cut off, such as with another --model or a corrected
+definition of --with. Nothing is copied, the old run stays as it is. wf resume, or --run, goes on with it.
 
 A fork of a run that came from elsewhere goes on once its definition was trusted, or is that of --with, and its
 workspace is the current directory or that of --dir or --files; with --run you are asked. Else wf store adopt lets it.
@@ -42,9 +43,10 @@ At a server (--hub) a definition of --with needs scope admin, and is not trusted
 commands or reaches the network is made without --run, and goes on once wf store adopt on that machine let it.`,
 		Example: `  wf fork -1:coder#2 --run
   wf fork 7K3Q:coder#2 --with new.yaml
+  wf fork 7K3Q --model other/model --run
   wf fork 7K3Q:test#1 --after --worktree
   wf fork 7K3Q:coder#2 --files --model other/model --run`,
-		Args: takes(1, 1, "a step, such as -1:coder#2"),
+		Args: takes(1, 1, "a run, or a step of one, such as -1:coder#2"),
 		PreRunE: func(*cobra.Command, []string) error {
 			err := a.forRunsHere(f.dir, "")
 			for _, x := range []struct {
@@ -57,7 +59,13 @@ commands or reaches the network is made without --run, and goes on once wf store
 			}
 			return err
 		},
-		RunE: a.ofStep(func(ctx context.Context, p *target, at api.Ref) error { return a.fork(ctx, p, at, f) }),
+		RunE: a.inTarget(func(ctx context.Context, p *target, args []string) error {
+			at, err := p.runOrStep(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			return a.fork(ctx, p, at, f)
+		}),
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.with, "with", "", "another definition to go on under")

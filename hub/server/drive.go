@@ -69,11 +69,13 @@ func (s *Server) resume(c *call, x *api.Resume) (any, error) {
 }
 
 func (s *Server) fork(c *call, x *api.Fork) (any, error) {
-	id, err := protocol.ParseStepID(x.Step)
-	if err != nil {
-		return nil, reply.Badf("step: %v", err)
+	if x.Step != "" {
+		id, err := protocol.ParseStepID(x.Step)
+		if err != nil {
+			return nil, reply.Badf("step: %v", err)
+		}
+		x.Step = id.String()
 	}
-	x.Step = id.String()
 	if err := checkModels(x.Models); err != nil {
 		return nil, err
 	}

@@ -89,7 +89,7 @@ func TestEveryRouteIsDescribedAndEveryDescribedRouteServed(t *testing.T) {
 // required are the fields without which a request is refused; all others are optional.
 var required = map[string][]string{
 	"LoginRequest": {"code"}, "StartRequest": {"workflow"}, "AnswerRequest": nil, "CancelRequest": nil, "ResumeRequest": nil,
-	"ForkRequest": {"step"}, "MessageRequest": {"source", "text"},
+	"ForkRequest": nil, "MessageRequest": {"source", "text"},
 	"RecallRequest": nil, "RememberRequest": nil, "ChangeMemoriesRequest": nil, "ReindexRequest": nil, "RetryNotificationsRequest": nil, "BlocksRequest": {"blocks"},
 }
 

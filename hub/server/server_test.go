@@ -324,6 +324,7 @@ func TestRequestsReachTheBackendAndNothingElseDoes(t *testing.T) {
 		{"fork under another definition", "POST", "/v1/runs/R/fork", `{"step":"coder#2","with":{"file":"/w.yaml","source":"wf: 1"}}`, 201, "fork R coder#2 with /w.yaml"},
 		{"fork into a place", "POST", "/v1/runs/R/fork", `{"step":"coder#2","dir":"/home"}`, 400, "bad_request"},
 		{"fork with no models", "POST", "/v1/runs/R/fork", `{"step":"coder#2","models":{"r":[]}}`, 400, "bad_request"},
+		{"fork where it is", "POST", "/v1/runs/R/fork", `{}`, 201, "fork R "},
 		{"fork at no step", "POST", "/v1/runs/R/fork", `{"step":"coder"}`, 400, "bad_request"},
 		{"a message", "POST", "/v1/runs/R/messages", `{"source":"mail","text":"hi"}`, 200, "message mail hi"},
 		{"a message of nobody", "POST", "/v1/runs/R/messages", `{"text":"hi"}`, 400, "bad_request"},

@@ -35,6 +35,10 @@ func forks(t *testing.T, suite Suite) {
 	if v := park(t, s, on.ID); v.Status != protocol.Waiting || v.Seq <= on.Seq {
 		t.Errorf("a fork that goes on is %s at %d, and began at %d", v.Status, v.Seq, on.Seq)
 	}
+	end := must(s.Fork(t.Context(), run, api.Fork{Hold: true}))(t)
+	if v := shown(t, s, end.ID); len(v.Steps) != 1 || v.Info.ForkOf == nil || v.Info.ForkOf.Seq != shown(t, s, on.ID).Info.ForkOf.Seq {
+		t.Errorf("a fork at the end is after event %+v, that after the step that ended last after %+v", v.Info.ForkOf, shown(t, s, on.ID).Info.ForkOf)
+	}
 	for _, test := range []struct {
 		what string
 		run  protocol.RunID
@@ -49,7 +53,7 @@ func forks(t *testing.T, suite Suite) {
 	} {
 		fails(t, "a fork "+test.what, second(s.Fork(t.Context(), test.run, test.fork)), test.want)
 	}
-	if p, err := s.List(t.Context(), api.Query{}); err != nil || len(p.Items) != 3 {
+	if p, err := s.List(t.Context(), api.Query{}); err != nil || len(p.Items) != 4 {
 		t.Errorf("%d runs, %v", len(p.Items), err)
 	}
 }

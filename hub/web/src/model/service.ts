@@ -337,7 +337,7 @@ export interface ForkPoint {
 
 /** Fork says where a fork begins, and what differs in it. */
 export interface ForkRequest {
-  step: string;
+  step?: string; // Without one it is where the run is: behind the step that ended last.
   after?: boolean; // Keep the step, go on behind it.
   note?: string;
   models?: Record<string, Models>; // Models by role, "" is every role, from here on; none leaves them.

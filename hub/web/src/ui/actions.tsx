@@ -90,17 +90,17 @@ function shownLimit(name: string, max: number): string {
   return String(max);
 }
 
-export function ForkDialog({run, steps, step, onClose}: {run: string; steps: string[]; step: string; onClose: () => void}) {
-  const [at, setAt] = useState(step || steps.at(-1) || "");
+export function ForkDialog({run, steps, step, stopped, onClose}: {run: string; steps: string[]; step: string; stopped: boolean; onClose: () => void}) {
+  const [at, setAt] = useState(stopped ? "" : step || steps.at(-1) || ""); // "" is where the run is
   const [after, setAfter] = useState(false);
   const [note, setNote] = useState("");
   const [model, setModel] = useState("");
-  const role = model.trim() === "" ? "" : at.split("#", 1)[0]!;
+  const role = model.trim() === "" ? "" : (at || step).split("#", 1)[0]!;
   const [every, setEvery] = useState(false);
   return (
-    <Deed title="Fork this run" verb="Fork" ready={at !== ""} onClose={onClose} deed={async () => {
+    <Deed title="Fork this run" verb="Fork" onClose={onClose} deed={async () => {
       const models = model.split(",").map((m) => m.trim()).filter(Boolean);
-      const got = await api.fork(run, {step: at, after, ...(note.trim() ? {note: note.trim()} : {}), ...(models.length ? {models: {[every ? "" : role]: models}} : {})});
+      const got = await api.fork(run, {...(at ? {step: at, after} : {}), ...(note.trim() ? {note: note.trim()} : {}), ...(models.length ? {models: {[every ? "" : role]: models}} : {})});
       tell(`forked: ${got.id}`);
       go("run", got.id);
     }}>
@@ -108,14 +108,16 @@ export function ForkDialog({run, steps, step, onClose}: {run: string; steps: str
       <div class="lab">
         <label for="fork-step"><span>Step</span></label>
         <select id="fork-step" class="field" value={at} data-first onInput={(e) => setAt(e.currentTarget.value)}>
+          <option value="">where the run is</option>
           {steps.map((s) => <option value={s}>{s}</option>)}
         </select>
+        {at ? null : <small>All that ended well is kept: only what failed or was cut off is performed again.</small>}
       </div>
-      <fieldset class="lab">
+      {at ? <fieldset class="lab">
         <legend class="sr">What happens with the step</legend>
         <div class="lab flag"><input type="radio" id="fork-redo" name="fork-how" checked={!after} onInput={() => setAfter(false)} /><label for="fork-redo">perform it again</label></div>
         <div class="lab flag"><input type="radio" id="fork-after" name="fork-how" checked={after} onInput={() => setAfter(true)} /><label for="fork-after">keep its result, and go on after it</label></div>
-      </fieldset>
+      </fieldset> : null}
       <Line label="Another model" value={model} set={setModel} hint="as provider/model; several, separated by commas, are tried in order. Empty: as in this run" />
       {role ? <div class="lab flag"><input type="checkbox" id="fork-every" checked={every} onInput={(e) => setEvery(e.currentTarget.checked)} /><label for="fork-every">for every role, not {role} alone</label></div> : null}
       <Line label="Note" value={note} set={setNote} />

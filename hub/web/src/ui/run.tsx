@@ -110,7 +110,7 @@ export function RunPage({id}: {id: string}) {
       </div>
       {deed === "cancel" ? <CancelDialog run={id} onClose={() => setDeed("")} /> : null}
       {deed === "resume" ? <ResumeDialog run={run} onClose={() => setDeed("")} /> : null}
-      {deed === "fork" ? <ForkDialog run={id} steps={[...head.steps.keys()]} step={chosen} onClose={() => setDeed("")} /> : null}
+      {deed === "fork" ? <ForkDialog run={id} steps={[...head.steps.keys()]} step={chosen} stopped={head.status === "suspended"} onClose={() => setDeed("")} /> : null}
       {deed === "compare" ? <CompareDialog run={id} workflow={view?.workflow ?? ""} onClose={() => setDeed("")} /> : null}
       {deed === "message" ? <MessageDialog run={id} onClose={() => setDeed("")} /> : null}
     </>
