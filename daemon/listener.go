@@ -49,8 +49,12 @@ func (o ListenOptions) listen(ctx context.Context, store string, log *slog.Logge
 		if socket, err = SocketPath(store); err != nil {
 			return d, err
 		}
-		if n, err := guard.Sweep(ctx, filepath.Dir(socket)); n > 0 || err != nil {
-			log.Info("sockets of processes that were killed are removed", "sockets", n, "err", err)
+		n, err := guard.Sweep(ctx, filepath.Dir(socket))
+		if n > 0 {
+			log.Info("sockets of processes that were killed are removed", "sockets", n)
+		}
+		if err != nil {
+			log.Warn("sockets of processes that were killed are left", "err", err)
 		}
 	}
 	at, err := endpoints(o.Addresses, socket)
