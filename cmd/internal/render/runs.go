@@ -37,7 +37,11 @@ func (p *Printer) ShowRuns(page *api.Page, picked bool) error {
 		p.Progress("no runs; wf run FILE starts one")
 		return nil
 	}
-	return p.RunTable(rows)
+	err := p.RunTable(rows)
+	if page.Next != nil {
+		p.Progress("there are more than these %d: -n 0 lists all", len(rows))
+	}
+	return err
 }
 
 // RunTable writes runs for people, one on each line.
