@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -30,7 +31,15 @@ func Next(v *api.Run) string {
 		if v.Mend != nil {
 			return NextMend(v)
 		}
-		return "wf log " + id + " · wf resume " + id
+		next := "wf log " + id + " · wf resume " + id
+		if v.Suspended != protocol.ByError || v.Info.Parent != nil {
+			return next
+		}
+		if _, err := os.Stat(v.Info.File); err != nil { // on another machine, or one that comes with wf
+			return next
+		}
+		file := definitionFile(v)
+		return next + fmt.Sprintf(" · correct %s, then wf fork %s --with %s --run", file, id, file)
 	case protocol.Failed, protocol.Cancelled:
 		for _, s := range slices.Backward(v.Steps) {
 			if s.Via != protocol.ViaAlways {
@@ -65,16 +74,7 @@ func nextWorker(lacks []string) string {
 
 // NextMend goes on under the definition as it is once it was edited.
 func NextMend(v *api.Run) string {
-	file := v.Info.File
-	if cwd, err := os.Getwd(); err == nil {
-		if rel, err := filepath.Rel(cwd, file); err == nil && filepath.IsLocal(rel) {
-			file = rel
-		}
-	}
-	if file == "" {
-		file = "fixed.yaml"
-	}
-	file = protocol.ShellWord(file)
+	file := cmp.Or(definitionFile(v), "fixed.yaml")
 	if v.Mend.Step == "" {
 		return fmt.Sprintf("correct %s, then wf run %s", file, file)
 	}
@@ -83,6 +83,20 @@ func NextMend(v *api.Run) string {
 		after = " --after"
 	}
 	return fmt.Sprintf("correct %s, then wf fork %s%s --with %s --run", file, protocol.ShellWord(string(v.ID)+":"+v.Mend.Step), after, file)
+}
+
+// definitionFile is the file of the definition as a word of a command that is given here, "" where it is not known.
+func definitionFile(v *api.Run) string {
+	file := v.Info.File
+	if file == "" {
+		return ""
+	}
+	if cwd, err := os.Getwd(); err == nil {
+		if rel, err := filepath.Rel(cwd, file); err == nil && filepath.IsLocal(rel) {
+			file = rel
+		}
+	}
+	return protocol.ShellWord(file)
 }
 
 // nextLimit goes on beyond a limit: that of a run is raised, that of an edge or a role is

@@ -1,6 +1,8 @@
 package render
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -21,6 +23,29 @@ func TestTheSuggestedAnswerIsThePrimaryOne(t *testing.T) {
 	} {
 		if got := Next(v); got != want {
 			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}
+
+// A run keeps its definition: where its file is here, the command is suggested that goes on under a corrected one.
+func TestACorrectedFileIsGoneOnWith(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	if err := os.WriteFile("my flow.yaml", nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const plain = "wf log RUN · wf resume RUN"
+	for want, v := range map[string]*api.Run{
+		plain + " · correct 'my flow.yaml', then wf fork RUN --with 'my flow.yaml' --run": {Suspended: protocol.ByError, Info: api.RunInfo{File: filepath.Join(dir, "my flow.yaml")}},
+		plain: {Suspended: protocol.ByError, Info: api.RunInfo{File: filepath.Join(dir, "elsewhere.yaml")}},
+	} {
+		v.ID, v.Status = "RUN", protocol.Suspended
+		if got := Next(v); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+		v.Suspended = protocol.ByInterrupt
+		if got := Next(v); got != plain {
+			t.Errorf("of an interrupted run: %s", got)
 		}
 	}
 }

@@ -72,7 +72,8 @@ func (p *Printer) ShowRun(v *api.Run, fans map[string]*FanOut) error {
 			return err
 		}
 	}
-	_, err := fmt.Fprintf(p.Out, "  %s %s  seq %d\n  %s %s\n", p.Out.Dim("head"), v.Head, v.Seq, p.Out.Dim("next"), p.next(v, "       "))
+	next := strings.TrimPrefix(Next(v), "wf show "+string(v.ID)+" · ") // which this is
+	_, err := fmt.Fprintf(p.Out, "  %s %s  seq %d\n  %s %s\n", p.Out.Dim("head"), v.Head, v.Seq, p.Out.Dim("next"), p.nextOf(next, "       "))
 	return err
 }
 
@@ -107,8 +108,10 @@ func (p *Printer) ShowOutcome(v *api.Run) error {
 }
 
 // next are the most useful next commands, none of them broken by a terminal that is as wide as one.
-func (p *Printer) next(v *api.Run, indent string) string {
-	return p.Out.Row(indent, " · ", strings.Split(Next(v), " · "))
+func (p *Printer) next(v *api.Run, indent string) string { return p.nextOf(Next(v), indent) }
+
+func (p *Printer) nextOf(commands, indent string) string {
+	return p.Out.Row(indent, " · ", strings.Split(commands, " · "))
 }
 
 // inputsMax is how many letters of the inputs of a run are shown.
