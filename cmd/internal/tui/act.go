@@ -92,7 +92,7 @@ func (a *App) act(name string) tea.Cmd {
 		fork := func(hold bool) func() tea.Cmd {
 			return func() tea.Cmd { return a.fork(id, step, hold) }
 		}
-		a.asked("Fork run "+string(id)+" at "+step+"?", "A new run shares what came before "+step+" and performs it again, in the same workspace. The run itself stays as it is.",
+		a.asked("Fork run "+string(id)+" at "+step+"?", "A new run shares what came before "+step+", and performs it and what began after it again, in the same workspace. The run itself stays as it is.",
 			map[string]func() tea.Cmd{"y": fork(false), "h": fork(true)}, "y forks it and goes on · h only forks it")
 	case "D":
 		return func() tea.Msg {

@@ -124,7 +124,11 @@ func (s Reader) output(ctx context.Context, id protocol.RunID, step string) (str
 // outputOf is how a step went, and what it concluded.
 func outputOf(x *api.Step) (string, error) {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s  %s  %d ms  %s\n", x.ID, x.Status, x.MS, protocol.Plural(x.ToolCalls, "tool call"))
+	fmt.Fprintf(&b, "%s  %s  %s", x.ID, x.Status, render.Span(time.Duration(x.MS)*time.Millisecond))
+	if x.ToolCalls > 0 {
+		fmt.Fprintf(&b, "  %s", protocol.Plural(x.ToolCalls, "tool call"))
+	}
+	b.WriteByte('\n')
 	for i, at := range x.Attempts {
 		if at.Error != nil {
 			fmt.Fprintf(&b, "attempt %d: %s\n", i+1, at.Error.Message)

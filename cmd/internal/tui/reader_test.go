@@ -93,7 +93,7 @@ func TestThePagesOfAStep(t *testing.T) {
 	s := &desk{updates: []api.Update{entry(4001, &step), entry(4002, &other), entry(4003, nil)}}
 	src := tui.Reader{Service: s, Follower: s}
 	for page, want := range map[tui.Page][]string{
-		tui.Output: {"a#1  failed  12 ms  1 tool call", "attempt 1: at first", "error: it broke", "── handed over\ngo", "── text\nso", "── output\n{\n  \"n\": 1\n}"},
+		tui.Output: {"a#1  failed  12ms  1 tool call", "attempt 1: at first", "error: it broke", "── handed over\ngo", "── text\nso", "── output\n{\n  \"n\": 1\n}"},
 		tui.Diff:   {"the same as a#0"},
 		tui.Cost:   {"By Step", "a#1", "$0.5000", "≥ $0.5000"},
 		tui.Verify: {"✗ R/3: block_missing", "fix      restore", "not proven: the clock"},
