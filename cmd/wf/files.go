@@ -77,9 +77,6 @@ func (p *target) span(ctx context.Context, at api.Ref) (*api.Looks, *api.Span, e
 	if err != nil && at.Step != "" {
 		if _, unknown := p.Step(ctx, at.Run, at.Step); unknown != nil {
 			err = unknown
-			if first := at.Step + "[0]"; l.OwnOf(first) != nil {
-				err = protocol.Hinted(err, at.Step+" is a fan-out: name one of its visits, as in "+string(at.Run)+":"+first)
-			}
 		}
 	}
 	return l, span, err
