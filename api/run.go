@@ -17,15 +17,17 @@ type Run struct {
 	Closing    protocol.RunStatus     `json:"closing,omitempty"` // what the run ends as, while its always roles run
 	Reason     string                 `json:"reason"`
 	Suspended  protocol.SuspendReason `json:"suspended_by,omitempty"`
-	Code       string                 `json:"code,omitempty"`        // of the error behind a suspension
-	Head       CID                    `json:"head"`                  // of the newest event
-	Seq        protocol.Seq           `json:"seq"`                   // of the newest event
-	Result     *CID                   `json:"result"`                // null until the run is done
-	Steps      []*Step                `json:"steps"`                 // in the order in which they began; at most 1000, the newest
-	Total      int                    `json:"steps_total,omitempty"` // of the run, where steps is not all of them
-	Earlier    protocol.Seq           `json:"earlier,omitempty"`     // before, for the steps before these; left out where there are none
-	Roles      []protocol.RoleEntered `json:"roles,omitempty"`       // that were entered, where steps is not all of them
-	Ways       []protocol.WayTaken    `json:"ways,omitempty"`        // out of edges that the run took, where steps is not all of them
+	Code       string                 `json:"code,omitempty"`           // of the error behind a suspension
+	Head       CID                    `json:"head"`                     // of the newest event
+	Seq        protocol.Seq           `json:"seq"`                      // of the newest event
+	Result     *CID                   `json:"result"`                   // null until the run is done
+	Steps      []*Step                `json:"steps"`                    // in the order in which they began; at most 1000, the newest
+	Total      int                    `json:"steps_total,omitempty"`    // of the run, where steps is not all of them
+	Earlier    protocol.Seq           `json:"earlier,omitempty"`        // before, for the steps before these; left out where there are none
+	Matching   *int                   `json:"steps_matching,omitempty"` // how many steps of the run are of the states and the role that were asked for; left out where neither was
+	Fans       []FanTally             `json:"fans,omitempty"`           // the fan-outs of the run, where steps of some states or of a role were asked for
+	Roles      []protocol.RoleEntered `json:"roles,omitempty"`          // that were entered, where steps is not all of them
+	Ways       []protocol.WayTaken    `json:"ways,omitempty"`           // out of edges that the run took, where steps is not all of them
 	Outputs    protocol.JSON          `json:"outputs"`
 	Usage      protocol.UsageSum      `json:"usage"`
 	CostUSD    *float64               `json:"cost_usd"` // null: unknown
@@ -89,10 +91,17 @@ type Window struct {
 	Limit  int          // at most so many, the newest; 0 is all
 	Before protocol.Seq // only steps that began before this event; 0 is all
 	At     protocol.Seq // the run as it was after this event; 0 is now, as is one that has not come yet
+	// States leaves out steps of other states than these, of StepStates; nil is all. Role leaves out those of other roles; "" is
+	// all. What the answer says of the run is of all of its steps.
+	States []string
+	Role   string
 	// Bytes bounds the prompts, texts and outputs of the steps together: older steps are left out, and Earlier says
 	// where they are. One step is given however long it is; 0 is no bound.
 	Bytes int
 }
+
+// Chooses reports whether the steps are chosen by what they are, and not by their place alone.
+func (w Window) Chooses() bool { return len(w.States) > 0 || w.Role != "" }
 
 // Timing says what the time of visits of agents and commands went into, waiting for people
 // and timers left out. ttfe, thinking and tools add up to the total, and the percentages to 100 where

@@ -48,6 +48,26 @@ type Step struct {
 	Inject protocol.Link `json:"-"`
 }
 
+// States of a step by which a Window chooses: its status, and what that does not say apart from it.
+const (
+	StepRunning = "running"
+	StepHeld    = "held"    // it runs, and waits for the limits of a provider
+	StepQueued  = "queued"  // for a slot of a concurrency group
+	StepNonzero = "nonzero" // ok, of a command that exited with another code than 0
+	StepCutOff  = "cut_off" // ok, and its answer has no end
+)
+
+// StepStates are all states of a step; each step has one of them.
+var StepStates = []string{string(protocol.StepOK), StepNonzero, StepCutOff, string(protocol.StepFailed), string(protocol.StepSkipped),
+	StepRunning, StepHeld, StepQueued, "waiting", "retrying", "parked"}
+
+// FanTally is how many items of a fan-out have each state, in the whole run.
+type FanTally struct {
+	ID     string         `json:"id"`     // of the visit: check#1 of check#1[7]
+	Items  int            `json:"items"`  // those that have not begun included
+	States map[string]int `json:"states"` // items that began, by state
+}
+
 // Reuse is what became of reusing the result of a visit.
 type Reuse struct {
 	Key      string `json:"key,omitempty"`       // of all that the result follows from

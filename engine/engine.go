@@ -82,6 +82,7 @@ type Engine struct {
 	pasts  pasts
 	stays  stays
 	sights sights
+	rolls  rolls
 	sweep  sync.Once // of Scratch
 
 	unknownOrigin sync.Once // Foreign has warned

@@ -19,13 +19,20 @@ func (e *Engine) View(ctx context.Context, run protocol.RunID) (*api.Run, error)
 
 // ViewWindow reads a run with some of its steps. What it costs depends on the events since these
 // steps began and on their number, and not on the length of the run; a run as it was is folded from
-// its beginning.
+// its beginning. Where steps are chosen by their states or role, all events are read, and of the steps only those that
+// are shown.
 func (e *Engine) ViewWindow(ctx context.Context, run protocol.RunID, w api.Window) (*api.Run, error) {
 	s, err := e.stateAt(ctx, run, w.At)
 	if err != nil {
 		return nil, err
 	}
-	p, err := e.page(ctx, run, s, w)
+	var p page
+	var all *roll
+	if w.Chooses() {
+		p, all, err = e.chosen(ctx, run, s, w)
+	} else {
+		p, err = e.page(ctx, run, s, w)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -43,6 +50,12 @@ func (e *Engine) ViewWindow(ctx context.Context, run protocol.RunID, w api.Windo
 	if n := len(b.v.Steps); n < s.Totals.Steps {
 		b.v.Total, b.v.Earlier = s.Totals.Steps, cmp.Or(b.cut, p.earlier)
 		b.v.Roles, b.v.Ways = s.Roles(), s.Ways()
+	}
+	if all != nil {
+		b.v.Matching, b.v.Fans = new(all.matching(w)), all.fans()
+		if w.At == 0 {
+			e.rolls.put(all)
+		}
 	}
 	return b.v, nil
 }
@@ -101,20 +114,20 @@ func (e *Engine) Outline(ctx context.Context, run protocol.RunID) (*api.Run, err
 func (e *Engine) viewer(ctx context.Context, run protocol.RunID, s *rules.State, p page, brief bool) (*viewer, error) {
 	b := &viewer{e: e, read: e.reader(ctx), s: s, brief: brief, most: p.most, only: p.steps, steps: map[string]*shown{}, unsettled: map[string]string{}, named: map[string][]protocol.RunID{},
 		v: &api.Run{Schema: api.RunSchema, ID: run, Steps: []*api.Step{}, Outputs: protocol.JSON("{}")}}
-	if err := b.all(ctx, p.first); err != nil {
+	if err := b.all(ctx, p.first, cmp.Or(p.last, s.Seq)); err != nil {
 		return nil, fmt.Errorf("run %s: %w", run, err)
 	}
 	return b, nil
 }
 
-// all reads what is to be shown, the events from first on.
-func (b *viewer) all(ctx context.Context, first protocol.Seq) error {
+// all reads what is to be shown, the events from first to last.
+func (b *viewer) all(ctx context.Context, first, last protocol.Seq) error {
 	newest, err := b.e.entry(ctx, b.v.ID, b.s.Seq)
 	if err != nil {
 		return err
 	}
 	b.v.Head, b.v.Seq, b.v.Updated, b.v.Started = newest.CID.String(), newest.Seq, stamp(newest.TS), stamp(b.s.Info.Started)
-	for x, err := range upTo(b.e.Store.After(ctx, b.v.ID, first-1), b.s.Seq) {
+	for x, err := range upTo(b.e.Store.After(ctx, b.v.ID, first-1), last) {
 		if err == nil {
 			err = b.event(ctx, x)
 		}

@@ -15,6 +15,7 @@ import (
 // page is some steps of a run, which began one after another.
 type page struct {
 	first   protocol.Seq    // the step_started of the first one
+	last    protocol.Seq    // no event of them is behind it; 0 where that is not known
 	steps   map[string]bool // by id; nil is every step since first
 	earlier protocol.Seq    // Window.Before of the steps before these; 0 where there are none
 	most    int             // Window.Bytes

@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 
 	"wf/api"
 	"wf/protocol"
@@ -165,6 +167,7 @@ func (s Service) Run(ctx context.Context, run protocol.RunID, w api.Window) (*ap
 		}
 		set("before", int64(w.Before))
 		set("at", int64(w.At))
+		maps.Copy(v, given("status", strings.Join(w.States, ","), "role", w.Role))
 		path := withQuery(runPath(run), v)
 		page, err := get[api.Run](ctx, s.API, path)
 		if err != nil {

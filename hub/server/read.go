@@ -194,7 +194,15 @@ func (s *Server) run(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	win.Before, win.At = protocol.Seq(before), protocol.Seq(at)
+	win.Before, win.At, win.Role = protocol.Seq(before), protocol.Seq(at), c.text("role")
+	if text := c.text("status"); text != "" {
+		win.States = strings.Split(text, ",")
+	}
+	for _, state := range win.States {
+		if !slices.Contains(api.StepStates, state) {
+			return nil, reply.Badf("status=%.100q: want one or several of %s, separated by commas", state, strings.Join(api.StepStates, ", "))
+		}
+	}
 	v, err := s.Service.Run(c.Context(), c.run, win)
 	if err == nil && !v.Settled() {
 		c.w.Header().Del("ETag")

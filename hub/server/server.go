@@ -83,7 +83,7 @@ var routes = []route{
 	{"GET", "/v1/workflows", guard.Read, "", (*Server).workflows},
 	{"GET", "/v1/runs", guard.Read, listed, (*Server).runs},
 	{"POST", "/v1/runs", guard.Run, "", body(wanted, (*Server).start)},
-	{"GET", "/v1/runs/{id}", guard.Read, "limit before at", withForks((*Server).run)},
+	{"GET", "/v1/runs/{id}", guard.Read, "limit before at status role", withForks((*Server).run)},
 	{"DELETE", "/v1/runs/{id}", guard.Admin, "why dry_run", (*Server).remove},
 	{"GET", "/v1/runs/{id}/graph", guard.Read, "", atHead((*Server).graph)},
 	{"GET", "/v1/runs/{id}/steps/{step}", guard.Read, "", ofStep(api.Service.Step)},

@@ -33,7 +33,7 @@ type Suite struct {
 func Test(t *testing.T, s Suite) {
 	for name, test := range map[string]func(*testing.T, Suite){
 		"archives": archives, "damaged archives": damaged, "foreign runs": foreign, "forks": forks, "deletions": deletions, "definitions": definitions,
-		"names": names, "searches": searches, "long texts": long, "pages of runs": pages, "request ids": requests,
+		"names": names, "searches": searches, "long texts": long, "pages of runs": pages, "chosen steps": chosen, "request ids": requests,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, s) })
 	}

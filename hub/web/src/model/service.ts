@@ -320,6 +320,13 @@ export interface Failure {
   message: string; // For people.
 }
 
+/** How many items of a fan-out have each state, in the whole run. */
+export interface FanTally {
+  id: string; // Of the visit: check#1 of check#1[7].
+  items: number; // Those that have not begun included.
+  states: Record<string, number>; // Items that began, by state.
+}
+
 /** One fault. Where is run/seq/field, as far as each is known; for what is not part of a run it is a place in the store or archive. */
 export interface Finding {
   kind: string;
@@ -806,6 +813,8 @@ export interface Run {
   steps: Array<StepView>; // In the order in which they began; at most 1000, the newest.
   steps_total?: number; // Of the run, where steps is not all of them.
   earlier?: number; // Before, for the steps before these; left out where there are none.
+  steps_matching?: number; // How many steps of the run are of the states and the role that were asked for; left out where neither was.
+  fans?: Array<FanTally>; // The fan-outs of the run, where steps of some states or of a role were asked for.
   roles?: Array<Role>; // That were entered, where steps is not all of them.
   ways?: Array<WayTaken>; // Out of edges that the run took, where steps is not all of them.
   outputs: Record<string, unknown>;

@@ -1,0 +1,295 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sync"
+
+	"wf/api"
+	"wf/cas"
+	"wf/engine/rules"
+	"wf/protocol"
+)
+
+// roll is what a journal says of all steps of a run, as far as they are chosen and counted by it. It has no texts: of the
+// records it reads those of commands whose failure is data, for their exit codes.
+type roll struct {
+	run   protocol.RunID
+	seq   protocol.Seq  // of the newest event that was taken in
+	cid   protocol.Link // of that event
+	steps []*enrolled   // in the order in which they began
+	named map[string]*enrolled
+	// exits are data of commands, exitsMost at most: whether they exited with another code than 0.
+	exits map[protocol.Link]bool
+}
+
+// enrolled is a step on the roll.
+type enrolled struct {
+	id, role string
+	fan      string // the visit that it is an item of, "" for none
+	of       int    // items of that visit
+	command  bool   // whose failure is data
+	began    protocol.Seq
+	last     protocol.Seq // its newest event
+	ended    string       // the state in which it ended; "" before that
+	cut      bool         // its newest reply has no end
+	state    string       // one of api.StepStates
+}
+
+// exitsMost bounds roll.exits: most commands end alike.
+const exitsMost = 1000
+
+// rolls are those that were made last. One that is in use is not among them.
+type rolls struct {
+	mu   sync.Mutex
+	kept []*roll // the newest last
+}
+
+// mostRolls bounds what is kept: a roll of 100,000 steps takes some 20 MB.
+const mostRolls = 2
+
+// take is the roll of a run, nil where none is kept.
+func (k *rolls) take(run protocol.RunID) (r *roll) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if i := slices.IndexFunc(k.kept, func(r *roll) bool { return r.run == run }); i >= 0 {
+		r = k.kept[i]
+		k.kept = slices.Delete(k.kept, i, i+1)
+	}
+	return r
+}
+
+// put keeps a roll.
+func (k *rolls) put(r *roll) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.kept = append(slices.DeleteFunc(k.kept, func(x *roll) bool { return x.run == r.run }), r)
+	if n := len(k.kept) - mostRolls; n > 0 {
+		k.kept = slices.Delete(k.kept, 0, n)
+	}
+}
+
+// rollOf reads the journal of a run up to the event of s: of the newest state, the events since it was read last.
+func (e *Engine) rollOf(ctx context.Context, run protocol.RunID, s *rules.State, past bool) (*roll, error) {
+	var r *roll
+	if !past {
+		r = e.rolls.take(run)
+	}
+	if r != nil && r.seq <= s.Seq {
+		if x, err := e.entry(ctx, run, r.seq); err != nil || x.CID != r.cid { // another history
+			r = nil
+		}
+	} else {
+		r = nil
+	}
+	if r == nil {
+		r = &roll{run: run, named: map[string]*enrolled{}, exits: map[protocol.Link]bool{}}
+	}
+	if err := r.more(ctx, e, s); err != nil {
+		return nil, err
+	}
+	r.stand(s)
+	return r, nil
+}
+
+// more takes in the events up to that of s.
+func (r *roll) more(ctx context.Context, e *Engine, s *rules.State) error {
+	o, err := e.lib.open(s.Start, e.reader(ctx))
+	if err != nil {
+		return err
+	}
+	commands := map[string]bool{} // whose failure is data
+	for _, role := range o.Program.Workflow.Roles {
+		commands[role.Name] = role.Action == protocol.ActRun && role.ContinueOnError
+	}
+	var open []*enrolled // whose records say how they ended
+	var records []protocol.Link
+	for x, err := range upTo(e.Store.After(ctx, r.run, r.seq), s.Seq) {
+		if err != nil {
+			return err
+		}
+		d, err := dataOf(&x, protocol.EvStepStarted, protocol.EvUsage, protocol.EvStepCompleted)
+		if err != nil {
+			return err
+		}
+		r.seq, r.cid = x.Seq, x.CID
+		st := r.named[x.StepName()]
+		if st != nil {
+			st.last = x.Seq
+		}
+		switch d := d.(type) {
+		case protocol.StepStarted:
+			if st != nil {
+				continue
+			}
+			st = &enrolled{id: x.StepName(), role: d.Role, began: x.Seq, command: commands[d.Role]}
+			if d.Item != nil {
+				st.fan, st.of = fmt.Sprintf("%s#%d", d.Role, d.Visit), d.Of
+			}
+			r.named[st.id], r.steps = st, append(r.steps, st)
+		case protocol.Usage:
+			if st != nil && d.Kind == protocol.UsageTurn && d.Child == nil {
+				st.cut = d.Stop == protocol.StopLength
+			}
+		case protocol.StepCompleted:
+			if st == nil {
+				continue
+			}
+			if st.ended = string(d.Status); d.Status == "" || d.Status == protocol.StepOK && st.command { // an old journal does not say
+				open, records = append(open, st), append(records, d.Record)
+			}
+		}
+	}
+	return r.read(ctx, e, open, records)
+}
+
+// aheadRecords is how many records are read at once from a store that can.
+const aheadRecords = 256
+
+// read reads how steps ended in their records.
+func (r *roll) read(ctx context.Context, e *Engine, steps []*enrolled, records []protocol.Link) error {
+	many, together := e.Store.(cas.Together)
+	for len(steps) > 0 {
+		n, got := min(len(steps), aheadRecords), map[protocol.Link][]byte{}
+		if together {
+			blocks, err := many.Blocks(ctx, records[:n])
+			if err != nil {
+				return err
+			}
+			for _, b := range blocks {
+				got[b.Link] = b.Data
+			}
+		}
+		read := func(l protocol.Link) ([]byte, error) {
+			if b, ok := got[l]; ok {
+				return b, nil
+			}
+			return e.Store.Block(ctx, l)
+		}
+		for i, st := range steps[:n] {
+			if err := r.endedAs(read, st, records[i]); err != nil {
+				return fmt.Errorf("step %s: %w", st.id, err)
+			}
+		}
+		steps, records = steps[n:], records[n:]
+	}
+	return nil
+}
+
+// endedAs takes in how a step ended, by its record.
+func (r *roll) endedAs(read Reader, st *enrolled, l protocol.Link) error {
+	var record protocol.StepRecord
+	if err := decode(read, l, &record); err != nil {
+		return err
+	}
+	st.ended = string(record.Status)
+	if !st.command || record.Status != protocol.StepOK || !record.Data.Defined() {
+		return nil
+	}
+	red, known := r.exits[record.Data]
+	if !known {
+		raw, err := protocol.PayloadBytes(read, record.Data)
+		if err != nil {
+			return err
+		}
+		var data struct {
+			Exit any `json:"exit_code"`
+		}
+		if err := json.Unmarshal(raw, &data); err != nil {
+			return err
+		}
+		code, number := data.Exit.(float64)
+		red = number && code != 0
+		if len(r.exits) < exitsMost {
+			r.exits[record.Data] = red
+		}
+	}
+	if red {
+		st.ended = api.StepNonzero
+	}
+	return nil
+}
+
+// stand takes over the states of the visits that go on, which the journal does not name.
+func (r *roll) stand(s *rules.State) {
+	for _, st := range r.steps {
+		if st.state = cmp.Or(st.ended, api.StepRunning); st.cut && st.state == string(protocol.StepOK) {
+			st.state = api.StepCutOff
+		}
+	}
+	for v := range s.Visits() {
+		st := r.named[v.Step.String()]
+		if st == nil || v.Mode == rules.Ended {
+			continue
+		}
+		st.state = s.Shown(v.Mode, v.Begun.Via)
+		if v.Held != nil && st.state == api.StepRunning {
+			st.state = api.StepHeld
+		}
+	}
+	for id := range s.InLine {
+		if st := r.named[id]; st != nil {
+			st.state = api.StepQueued
+		}
+	}
+}
+
+// chosen finds the steps of a window that chooses by what steps are.
+func (e *Engine) chosen(ctx context.Context, run protocol.RunID, s *rules.State, w api.Window) (page, *roll, error) {
+	r, err := e.rollOf(ctx, run, s, w.At != 0)
+	if err != nil {
+		return page{}, nil, fmt.Errorf("run %s: %w", run, err)
+	}
+	var found []*beginning
+	for _, st := range slices.Backward(r.steps) {
+		if w.Before > 0 && st.began >= w.Before || !st.fits(w) {
+			continue
+		}
+		if found = append(found, &beginning{step: st.id, seq: st.began}); w.Limit > 0 && len(found) > w.Limit {
+			break
+		}
+	}
+	p := pageOf(found, w.Limit)
+	for id := range p.steps {
+		p.last = max(p.last, r.named[id].last, r.named[id].began)
+	}
+	if len(found) == 0 {
+		p.first = s.Seq
+	}
+	return p, r, nil
+}
+
+func (st *enrolled) fits(w api.Window) bool {
+	return (len(w.States) == 0 || slices.Contains(w.States, st.state)) && (w.Role == "" || st.role == w.Role)
+}
+
+// matching is how many steps are of the states and the role of a window.
+func (r *roll) matching(w api.Window) (n int) {
+	for _, st := range r.steps {
+		if st.fits(w) {
+			n++
+		}
+	}
+	return n
+}
+
+// fans counts the items of each fan-out.
+func (r *roll) fans() (fans []api.FanTally) {
+	at := map[string]int{}
+	for _, st := range r.steps {
+		if st.fan == "" {
+			continue
+		}
+		i, ok := at[st.fan]
+		if !ok {
+			i = len(fans)
+			at[st.fan], fans = i, append(fans, api.FanTally{ID: st.fan, States: map[string]int{}})
+		}
+		fans[i].Items = max(fans[i].Items, st.of)
+		fans[i].States[st.state]++
+	}
+	return fans
+}
