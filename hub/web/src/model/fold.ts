@@ -81,7 +81,7 @@ export function way(edge: number, to: string, limit: boolean): string {
   return `${edge} ${limit ? "limit" : "edge"} ${to}`;
 }
 
-const telling: StepStatus[] = ["ok", "skipped", "parked", "failed", "queued", "retrying", "waiting", "running"];
+export const telling: StepStatus[] = ["ok", "skipped", "parked", "failed", "queued", "retrying", "waiting", "running"];
 
 export class State {
   constructor(public seq = 0) {} // the newest event taken in, or the one before the first that will be

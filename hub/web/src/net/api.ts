@@ -90,6 +90,8 @@ export interface StepQuery {
   limit?: number;
   before?: number;
   at?: number;
+  status?: string;
+  role?: string;
 }
 
 function search(q: object): string {

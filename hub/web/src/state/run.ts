@@ -2,8 +2,8 @@
 // tells beyond that.
 
 import {batch, computed, effect, signal} from "@preact/signals";
-import {fansOf, linesOf, type Fan, type Line, type Opened} from "../model/fans.ts";
-import {fold, State, type Step} from "../model/fold.ts";
+import {fansOf, linesOf, odd, statesOf, type Fan, type Line, type Opened} from "../model/fans.ts";
+import {fold, State, telling, type Step} from "../model/fold.ts";
 import {before, Journal, windowSpan} from "../model/journal.ts";
 import {Drafts} from "../model/live.ts";
 import {compress, type Axis, type Hole, type Stretch} from "../model/timeline.ts";
@@ -11,10 +11,10 @@ import type {Entry} from "../model/wire.ts";
 import {api, ApiError, skew} from "../net/api.ts";
 import {fault, link, now, replay} from "./app.ts";
 import {agree, stateOf, stepOf} from "./told.ts";
-import type {Idle, Run as RunView, StepView} from "../model/service.ts";
+import type {FanTally, Idle, Run as RunView, StepView} from "../model/service.ts";
 
 // Events that change what GET /v1/runs/{id} tells beyond the fold.
-const telling = new Set([
+const moving = new Set([
   "run_started", "step_completed", "step_started", "waiting", "answered", "escalated", "attempt_failed", "suspended", "resumed", "limit_changed",
   "closing", "closing_skipped", "cancelled", "done", "forked", "compacted", "usage", "files_laid",
 ]);
@@ -22,6 +22,18 @@ const telling = new Set([
 const stepsBefore = 200; // of the run as it was, that are read at once
 const again = 2000; // until a run that could not be read is asked for again
 const lookEvery = 5000; // whether a process drives a run, which no event tells
+
+const countEvery = 3000; // how often, at most, items are counted anew that were not read
+
+/** What was asked for of steps that were not read. */
+interface Picked {
+  fans: readonly FanTally[];
+  steps: readonly Step[];
+  earlier: Readonly<Record<string, number>>; // by what was asked for: before, of the next part
+  reading: string; // what is being asked for
+  error: string;
+}
+const unasked: Picked = {fans: [], steps: [], earlier: {}, reading: "", error: ""};
 
 export class Run {
   /** What is held of the journal: its newest events, and what was asked for. */
@@ -42,8 +54,10 @@ export class Run {
   readonly idle = signal<Idle | "">("");
   readonly problem = signal<{code: string; message: string} | null>(null);
   readonly playing = signal(false);
-  /** Whether all earlier steps are being read. */
-  readonly readingAll = signal(false);
+
+  private picks = signal<ReadonlyMap<number | null, Picked>>(new Map()); // by the seq that is looked at
+  private counted = ""; // what was counted last
+  private counting: ReturnType<typeof setTimeout> | undefined;
 
   private live = new State();
   private stopping: (() => void)[] = [];
@@ -111,9 +125,75 @@ export class Run {
 
   /** The fan-outs among the steps that are looked at, by visit. */
   get fans(): ReadonlyMap<string, Fan> {
-    const key = [this.state, this.state.earlier, this.version.value, this.steps.value, this.idle.value];
-    if (this.fanned.key.length === 0 || key.some((k, i) => k !== this.fanned.key[i])) this.fanned = {key, fans: fansOf(this.state.steps.values(), (s) => this.statusOf(s), this.state.earlier > 0)};
+    const key = [this.state, this.state.earlier, this.version.value, this.steps.value, this.idle.value, this.picked];
+    if (this.fanned.key.length === 0 || key.some((k, i) => k !== this.fanned.key[i])) this.fanned = {key, fans: this.fansAt(this.cursor.value)};
     return this.fanned.fans;
+  }
+
+  /** The fan-outs after an event, null for the newest. */
+  fansAt(at: number | null): ReadonlyMap<string, Fan> {
+    const {earlier} = at === null ? this.head : this.state;
+    return fansOf(this.stepsAt(at), (s) => this.statusOf(s), earlier > 0, earlier > 0 ? this.pickedAt(at).fans : [], at === null && this.idle.value !== "");
+  }
+
+  /** The steps that were read, and before them those of earlier ones that were asked for. */
+  stepsAt(at: number | null): Step[] {
+    const {steps, earlier} = at === null ? this.head : this.state;
+    const early = earlier > 0 ? this.pickedAt(at).steps.filter((s) => !steps.has(s.id)) : [];
+    return [...early, ...steps.values()];
+  }
+
+  /** A step that is looked at. */
+  step(id: string): Step | undefined {
+    return this.state.steps.get(id) ?? this.picked.steps.find((s) => s.id === id);
+  }
+
+  /** The status of the newest visit of a role, as State.newest; of a fan-out all items count, where they were counted. */
+  newest(role: string): string | undefined {
+    const f = this.fans.get(`${role}#${this.state.visits(role)}`);
+    return f && !f.partial && f.of > f.steps.length ? telling.findLast((t) => f.counts.some(([s]) => s === t)) ?? "ok" : this.state.newest(role);
+  }
+
+  private pickedAt(at: number | null): Picked {
+    return this.picks.value.get(at) ?? unasked;
+  }
+
+  get picked(): Picked {
+    return this.pickedAt(this.cursor.value);
+  }
+
+  /** Reads steps of a role with a status, or all of its steps, or without one what wants to be looked at: the newest, then those before them. */
+  async pick(role = "", status = ""): Promise<void> {
+    const at = this.cursor.value;
+    const states = status ? statesOf(status) : odd;
+    const what = `${role} ${states}`;
+    const {journal} = this;
+    const keep = (p: Partial<Picked>): void => void (this.picks.value = new Map([[null, this.pickedAt(null)], [at, {...this.pickedAt(at), reading: "", error: "", ...p}]]));
+    keep({reading: what});
+    try {
+      const v = await api.run(this.id, {status: states, role, before: status ? this.pickedAt(at).earlier[what] ?? (status === "all" ? this.state.earlier : 0) : 0, at: at ?? 0});
+      if (journal !== this.journal) return;
+      const known = new Map(this.pickedAt(at).steps.filter((s) => status || !odd.includes(this.statusOf(s))).map((s) => [s.id, s]));
+      for (const x of v.steps) known.set(x.id, stepOf(x, v.seq));
+      batch(() => {
+        this.older.value = [...this.older.value, ...v.steps.filter((x) => x.ended && !this.told(x.id))];
+        keep({fans: v.fans ?? [], steps: [...known.values()].sort((a, b) => a.first - b.first), earlier: {...this.pickedAt(at).earlier, [what]: v.earlier ?? 0}});
+      });
+    } catch (e) {
+      if (journal === this.journal) keep({error: e instanceof Error ? e.message : String(e)});
+    }
+  }
+
+  // Has items counted that were not read, also as the run goes on.
+  private count(): void {
+    const now = `${this.cursor.value} ${this.view.value?.seq}`;
+    if (!this.ready.value || this.state.earlier === 0 || now === this.counted || this.counting) return;
+    const known = this.picks.peek().has(this.cursor.value);
+    this.counting = setTimeout(() => {
+      this.counting = undefined;
+      this.counted = `${this.cursor.value} ${this.view.value?.seq}`;
+      void this.pick();
+    }, known ? countEvery : 0);
   }
 
   /** Which items of fan-outs are shown, where a person has said so. */
@@ -121,7 +201,7 @@ export class Run {
 
   /** The lines of the list of steps. */
   lines(chosen: string): Line[] {
-    return linesOf(this.state.steps.values(), this.fans, this.opened.value, chosen, (s) => this.statusOf(s));
+    return linesOf(this.stepsAt(this.cursor.value), this.fans, this.opened.value, chosen, (s) => this.statusOf(s));
   }
 
   /** The time that is looked at: that of an event, or now. */
@@ -159,17 +239,18 @@ export class Run {
         if (link.value === "open") this.readSoon(0);
       }),
     );
+    this.stopping.push(effect(() => this.count()));
     const looking = setInterval(() => void this.lookForDriver(), lookEvery);
     this.stopping.push(() => clearInterval(looking));
   }
 
   stop(): void {
     for (const s of this.stopping) s();
-    this.readingAll.value = false;
     this.unfollow?.();
     cancelAnimationFrame(this.frame);
     cancelAnimationFrame(this.draftFrame);
     clearTimeout(this.soon);
+    clearTimeout(this.counting);
     this.reading?.abort();
   }
 
@@ -218,13 +299,6 @@ export class Run {
       }
       this.learn();
     });
-  }
-
-  /** Reads all earlier steps, until that is called off or fails. */
-  async showAll(): Promise<void> {
-    this.readingAll.value = true;
-    for (let from = 0; this.readingAll.value && this.state.earlier !== from; await this.showEarlier()) from = this.state.earlier;
-    this.readingAll.value = false;
   }
 
   /** Has the server tell of a step that it has not told of yet. */
@@ -300,9 +374,9 @@ export class Run {
     } catch (e) {
       if (mine.signal.aborted || (e instanceof ApiError && e.status === 401)) return;
       if (e instanceof ApiError && e.status === 0) return this.readSoon(again);
-      if (e instanceof ApiError && (e.status === 404 || e.status === 503)) this.problem.value = {code: e.code, message: e.message};
+      if (e instanceof ApiError && [404, 410, 503].includes(e.status)) this.problem.value = {code: e.code, message: e.message};
       else fault(e);
-      if (!this.unfollow && !(e instanceof ApiError && e.status === 404)) this.readSoon(again);
+      if (!this.unfollow && !(e instanceof ApiError && (e.status === 404 || e.status === 410))) this.readSoon(again);
     }
   }
 
@@ -371,6 +445,8 @@ export class Run {
     for (const e of journal.entries) if (e) this.drafts.settle(e);
     batch(() => {
       this.older.value = [];
+      this.picks.value = new Map();
+      this.counted = "";
       this.seeking.value = null;
       this.cursor.value = null;
       this.ready.value = true;
@@ -405,7 +481,7 @@ export class Run {
     for (const e of this.fresh) {
       this.live.apply(e);
       this.drafts.settle(e);
-      tells ||= telling.has(e.type);
+      tells ||= moving.has(e.type);
     }
     this.fresh = [];
     batch(() => {

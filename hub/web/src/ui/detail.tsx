@@ -38,7 +38,7 @@ export function Detail({run, step}: {run: Run; step: string}) {
 
 function Pane({run, step, tab}: {run: Run; step: string; tab: string}) {
   const state = run.state;
-  const s = state.steps.get(step);
+  const s = run.step(step);
   const untold = s && !run.told(step);
   useEffect(() => {
     if (s && untold) void run.ask(s);

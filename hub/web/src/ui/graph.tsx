@@ -1,7 +1,7 @@
 // The engine's picture of the workflow, with what the run has done at the seq that is looked at.
 
 import {useEffect, useRef, useState} from "preact/hooks";
-import {way, type State} from "../model/fold.ts";
+import {way} from "../model/fold.ts";
 import {api} from "../net/api.ts";
 import {isClosed} from "../state/layout.ts";
 import type {Run} from "../state/run.ts";
@@ -54,12 +54,12 @@ export function Graph({run, chosen, choose}: {run: Run; chosen: string; choose: 
     return () => c.stop();
   }, [drawn, closed]);
   const seq = state.seq;
-  const role = state.steps.get(chosen)?.role ?? "";
+  const role = run.step(chosen)?.role ?? "";
   useEffect(() => {
     if (!drawn || closed) return;
-    paint(drawn, state, role);
+    paint(drawn, run, role);
     canvas.current!.repaint();
-  }, [drawn, state, seq, state.earlier, role, closed]);
+  }, [drawn, state, seq, run.fans, role, closed]);
   useEffect(() => {
     const node = drawn?.svg.querySelector(`[data-role="${CSS.escape(role)}"]`);
     if (node) canvas.current?.reveal(node);
@@ -140,12 +140,13 @@ const shownStatus: Record<string, string> = {
   running: "running", retrying: "running", waiting: "waiting", queued: "waiting", parked: "waiting", ok: "ok", skipped: "ok", failed: "failed",
 };
 
-function paint({svg, last}: Drawn, state: State, chosen: string): void {
+function paint({svg, last}: Drawn, run: Run, chosen: string): void {
+  const {state} = run;
   for (const e of svg.querySelectorAll(".badge, .ring")) e.remove();
   for (const node of svg.querySelectorAll<SVGGElement>("[data-role]")) {
     const role = node.getAttribute("data-role")!;
     const visits = state.visits(role);
-    const status = visits ? (shownStatus[state.newest(role)!] ?? "") : "";
+    const status = visits ? (shownStatus[run.newest(role)!] ?? "") : "";
     node.classList.remove("running", "ok", "failed", "waiting", "idle");
     if (status || !visits) node.classList.add(status || "idle");
     node.setAttribute("aria-pressed", String(role === chosen));

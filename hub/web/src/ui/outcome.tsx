@@ -1,15 +1,15 @@
 // What a person asks first of a run: what came of it, what it does now, and what it was given.
 
 import type {ComponentChildren} from "preact";
-import {fanOf, fansOf, itemsOf} from "../model/fans.ts";
+import {itemsOf} from "../model/fans.ts";
 import {took, type Step} from "../model/fold.ts";
 import {day, headline, plain, span} from "../model/text.ts";
 import type {Run} from "../state/run.ts";
 import {fieldsLine, said} from "./said.ts";
-import {Rest} from "./steps.tsx";
 import {Button, Status, statusWord, useReach, Values} from "./widgets.tsx";
 
 const most = 4; // steps that are named
+const isBad = (status: string): boolean => ["failed", "nonzero", "interrupted", "parked"].includes(status);
 
 export function Outcome({run, choose}: {run: Run; choose: (step: string) => void}) {
   const view = run.view.value;
@@ -72,13 +72,13 @@ function Came({run, choose}: {run: Run; choose: (step: string) => void}): Compon
 // What did not go well: the fan-outs with their counts, and some of the steps by name.
 function Bad({run, choose}: {run: Run; choose: (step: string) => void}) {
   const head = run.head;
-  const bad = [...head.steps.values()].filter((s) => ["failed", "nonzero", "interrupted", "parked"].includes(run.statusOf(s)));
-  const all = run.cursor.value === null ? run.fans : fansOf(head.steps.values(), (s) => run.statusOf(s), head.earlier > 0); // what came of it, wherever one looks
-  const fans = [...all.values()].filter((f) => f.partial || bad.some((s) => fanOf(s) === f.id));
+  const bad = run.stepsAt(null).filter((s) => isBad(run.statusOf(s)));
+  const all = run.fansAt(null); // what came of it, wherever one looks
+  const fans = [...all.values()].filter((f) => f.partial || f.counts.some(([status]) => isBad(status)));
   const shown = bad.slice(0, bad.length > most + 2 ? most : most + 2);
   return (
     <>
-      {fans.slice(0, most).map((f) => <p class="folded"><b>{f.id}</b> {itemsOf(f)}: {f.counts.map(([status, n], i) => <>{i ? ", " : ""}<span class={`s-${status}`}>{n} {statusWord(status)}</span></>)} <Rest run={run} fan={f} /></p>)}
+      {fans.slice(0, most).map((f) => <p class="folded"><b>{f.id}</b> {itemsOf(f)}: {f.counts.map(([status, n], i) => <>{i ? ", " : ""}<span class={`s-${status}`}>{n} {statusWord(status)}</span></>)}</p>)}
       {fans.length > most ? <p class="dim">and {fans.length - most} more fan-outs</p> : null}
       {shown.map((s) => <Named key={s.id} run={run} step={s} choose={choose} line={headline(said(run, s), 200)} />)}
       {bad.length + fans.length === 0 && head.status === "failed" && head.earlier > 0 ? <p class="dim">None of the {head.steps.size} newest steps failed. <Button class="btn quiet tight" onClick={() => void run.showEarlier()}>Show earlier steps</Button></p> : null}

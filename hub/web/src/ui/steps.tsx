@@ -13,7 +13,6 @@ import {Button, Status, statusWord, StepName} from "./widgets.tsx";
 const crowd = 200;
 const rowHeight = 48;
 const spare = 12;
-const mostPages = 11; // of a thousand steps: 10,000 items, and what stands between them
 
 export function Steps({run, chosen, choose}: {run: Run; chosen: string; choose: (id: string) => void}) {
   const state = run.state;
@@ -24,12 +23,6 @@ export function Steps({run, chosen, choose}: {run: Run; chosen: string; choose: 
   const at = list.findIndex((l) => l.step?.id === chosen);
   const keyOf = (l: (typeof list)[number] | undefined) => l?.step?.id ?? l?.fan?.id;
   // Steps that come in front leave what is in sight in its place.
-  // Items of which the first were not read are read to the first, as far as they are not very many: their counts are then those of all.
-  const pages = useRef(0);
-  const partial = [...run.fans.values()].some((f) => f.partial);
-  useEffect(() => {
-    if (partial && pages.current++ < mostPages) void run.showEarlier();
-  }, [partial, state.earlier]);
   const front = useRef({id: keyOf(list[0]), height: 0});
   const grown = front.current.id !== keyOf(list[0]);
   useLayoutEffect(() => {
@@ -47,13 +40,13 @@ export function Steps({run, chosen, choose}: {run: Run; chosen: string; choose: 
     // Only the list scrolls, not the page.
     if (at < 0 || (from >= ol.scrollTop && to <= ol.scrollTop + ol.clientHeight)) return;
     ol.scrollTop = from < ol.scrollTop ? from - 4 : to - ol.clientHeight + 4;
-  }, [chosen, list.length, run.view.value === null]);
+  }, [chosen, at < 0, run.view.value === null]);
   const from = many ? Math.max(0, Math.floor(top / rowHeight) - spare) : 0;
   const to = many ? from + Math.ceil(innerHeight / rowHeight) + 2 * spare : list.length;
   const held = state.steps.size;
   return (
     <Panel id="steps" name="Steps" class={many ? " many" : ""} beside={
-      <><span class="dim">{held < state.count ? `${held} of ${state.count}` : held}</span>
+      <><Picking run={run} /><span class="dim">{held < state.count ? `${held} of ${state.count}` : held}</span>
         {state.earlier > 0 ? <Button class="btn quiet tight" onClick={() => void run.showEarlier()}>Show earlier</Button> : null}</>
     }>
       <ol ref={box} onScroll={(e) => many && setTop(e.currentTarget.scrollTop)}>
@@ -69,26 +62,30 @@ export function Steps({run, chosen, choose}: {run: Run; chosen: string; choose: 
 // The head of a fan-out counts its items by status, and shows all of them, none, or those of one status.
 function Head({run, fan}: {run: Run; fan: Fan}) {
   const show = run.opened.value.get(fan.id) ?? openedAtFirst(fan);
+  const lacks = (status: string, n: number) => n > fan.steps.filter((s) => run.statusOf(s) === status).length;
   const open = (what: string) => (run.opened.value = new Map(run.opened.value).set(fan.id, what));
+  const left = show === "all" ? fan.steps.length < fan.of : fan.counts.some(([status, n]) => status === show && lacks(status, n));
   return (
     <li class="fan" data-fan={fan.id}>
       <Button class="fold" aria-expanded={show !== ""} onClick={() => open(show === "" ? "all" : "")}><span aria-hidden="true">{show === "" ? "▸" : "▾"}</span><b>{fan.id}</b> {itemsOf(fan)}</Button>
-      <Rest run={run} fan={fan} />
       <span class="counts" role="group" aria-label={`items of ${fan.id} by status`}>
         {fan.counts.map(([status, n]) => (
-          <Button class={`chip s-${status}`} aria-pressed={show === status} onClick={() => open(show === status ? "" : status)}>{n} {statusWord(status)}</Button>
+          <Button class={`chip s-${status}`} aria-pressed={show === status} onClick={() => {
+            open(show === status ? "" : status);
+            if (show !== status && lacks(status, n)) void run.pick(fan.role, status);
+          }}>{n} {statusWord(status)}</Button>
         ))}
       </span>
+      {left && !run.picked.reading ? <Button class="btn quiet tight" onClick={() => void run.pick(fan.role, show)}>Read more{show === "all" ? "" : ` that are ${statusWord(show)}`}</Button> : null}
     </li>
   );
 }
 
-/** Reads all items of a fan-out of which the first were not read: only then are its counts those of all. */
-export function Rest({run, fan}: {run: Run; fan: Fan}) {
-  if (!fan.partial) return null;
-  return run.readingAll.value
-    ? <Button class="btn quiet tight" onClick={() => (run.readingAll.value = false)}>Stop reading</Button>
-    : <Button class="btn quiet tight" onClick={() => void run.showAll()}>Read the rest</Button>;
+// Says that steps are looked for among those that were not read, or why not.
+function Picking({run}: {run: Run}) {
+  const {reading, error} = run.picked;
+  if (error) return <span class="worse" role="alert">{error} <Button class="btn quiet tight" onClick={() => void run.pick()}>Try again</Button></span>;
+  return reading ? <span class="dim" role="status">reading…</span> : null;
 }
 
 function Item({run, step: s, chosen, choose, now}: {run: Run; step: Step; chosen: boolean; choose: (id: string) => void; now: number}) {

@@ -22,7 +22,7 @@ export function Timeline({run, chosen, choose}: {run: Run; chosen: string; choos
   const closed = isClosed("time");
   const idle = axis.gaps.reduce((ms, g) => ms + g.to - g.from, 0);
   const lanes = useRef<HTMLDivElement>(null);
-  const lane = run.state.steps.get(chosen)?.role ?? "";
+  const lane = run.step(chosen)?.role ?? "";
   useEffect(() => {
     const box = lanes.current;
     const of = box?.querySelector<HTMLElement>(`[data-lane="${CSS.escape(lane)}"]`);

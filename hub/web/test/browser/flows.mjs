@@ -113,6 +113,27 @@ edges:
   - {from: after, to: after, when: output.n < inputs.after, limit: 1300}
   - {from: after, to: END}
 `,
+  // Items of which some fail, and more steps behind them than are read at once.
+  "far.yaml": `
+wf: 1
+name: far
+limits: {steps: 5000}
+roles:
+  list: {set: {items: "\${{ 0..999 }}"}}
+  check:
+    model: script/catalogue-replies.yaml
+    prompt: You check entries of a catalogue. An entry without a price is wrong.
+    retry: {attempts: 1}
+    output: {type: object, required: [verdict], properties: {verdict: {enum: [good]}, note: {type: string}}}
+  after: {set: {n: "\${{ (steps.after?.output.n ?? 0) + 1 }}"}}
+edges:
+  - {from: START, to: list}
+  - {from: list, to: check, for_each: output.items, max_parallel: 8, prompt: "Check entry \${{ item }}."}
+  - {from: check, to: after}
+  - {from: check, to: after, on: failure}
+  - {from: after, to: after, when: output.n < 1100, limit: 1300}
+  - {from: after, to: END}
+`,
   // Commands that fail, and are treated as data.
   "links.yaml": `
 wf: 1

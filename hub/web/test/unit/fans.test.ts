@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import {describe, test} from "node:test";
 import {fansOf, itemsOf, linesOf, openedAtFirst, type Line} from "../../src/model/fans.ts";
 import type {Step} from "../../src/model/fold.ts";
+import type {FanTally} from "../../src/model/service.ts";
 
 const step = (id: string, status: Step["status"]): Step => ({id, role: id.split("#")[0], item: id.includes("[") ? Number(/\[(\d+)/.exec(id)![1]) : null, status} as Step);
 const statusOf = (s: Step) => s.status;
@@ -32,6 +33,15 @@ describe("fan-outs in a list", () => {
     assert.deepEqual(of([step("a#1[1]", "ok"), step("b#1[0]", "ok"), step("tell#1", "ok")], true), ["1 item read", "1 item read"], "two may have begun side by side");
     assert.deepEqual(of([step("tell#1", "ok"), step("check#1[0]", "ok"), step("check#1[1]", "ok")], true), ["2 items"]);
     assert.deepEqual(of([step("check#1[1]", "ok")], false), ["1 item"]);
+  });
+
+  test("items that were not read are counted as the server says, and have their place before what was read", () => {
+    const read = [step("check#1[40]", "failed"), step("check#2[0]", "ok"), step("tell#1", "ok")];
+    const told: FanTally[] = [{id: "check#1", items: 99, states: {failed: 6, ok: 50, cut_off: 1, held: 2, running: 3}}, {id: "other#1", items: 3, states: {ok: 3}}, {id: "check#2", items: 1, states: {running: 1}}];
+    const fans = fansOf(read, statusOf, true, told);
+    assert.deepEqual(names(linesOf(read, fans, new Map(), "", statusOf)), ["other#1(3 ok)", "check#1(6 failed, 5 running, 51 ok)", "check#1[40]", "check#2(1 ok)", "check#2[0]", "tell#1"], "of what was read in full, what is known counts");
+    assert.deepEqual([...fans.values()].map((f) => `${itemsOf(f)}${f.partial}`), ["62 itemsfalse", "1 itemfalse", "3 itemsfalse"]);
+    assert.deepEqual(fansOf(read, statusOf, true, told, true).get("check#1")!.counts, [["failed", 6], ["interrupted", 5], ["ok", 51]]);
   });
 
   test("visits of one role are told apart, and items are in their order", () => {
