@@ -1,7 +1,7 @@
 // The HTTP interface, as the page uses it.
 
 import type {
-  Accepted, Agents, AnswerRequest, Artifacts, Cost, Deletions, Diff, ForkRequest, Info, Login, MessageRequest, Messages, NotificationList, NotificationsRetried, Queue, Queued,
+  Accepted, Agents, AnswerRequest, Artifacts, Cost, Deleted, Deletions, Diff, ForkRequest, Info, Login, MessageRequest, Messages, NotificationList, NotificationsRetried, Queue, Queued,
   RetryNotificationsRequest, Run, Runs, StartRequest, Started, StepFiles, Table, TableList, Verify, Workflows,
 } from "../model/service.ts";
 import {entryOf} from "../model/wire.ts";
@@ -129,6 +129,7 @@ export const api = {
   cancel: (id: string, reason: string) => post<Accepted>(at(id, "/cancel"), reason ? {reason} : {}),
   suspend: (id: string) => post<Accepted>(at(id, "/suspend")),
   resume: (id: string, limits: Record<string, unknown>) => post<Accepted>(at(id, "/resume"), Object.keys(limits).length ? {limits} : {}),
+  remove: async (id: string, q: {why?: string; dry_run?: boolean}, signal?: AbortSignal) => (await call("DELETE", at(id, search(q)), undefined, signal)).json() as Promise<Deleted>,
   fork: (id: string, f: ForkRequest) => post<Accepted>(at(id, "/fork"), f),
   message: (id: string, text: string) => post<Accepted>(at(id, "/messages"), {source: "page", text} satisfies MessageRequest),
   payload: async (cid: string) => (await call("GET", `/v1/blocks/${encodeURIComponent(cid)}?payload=true`)).text(),

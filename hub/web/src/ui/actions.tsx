@@ -4,7 +4,7 @@ import {useState} from "preact/hooks";
 import {api, ApiError} from "../net/api.ts";
 import {go, tell} from "../state/app.ts";
 import type {Run} from "../state/run.ts";
-import {plain} from "../model/text.ts";
+import {plain, plural, size} from "../model/text.ts";
 import {useLoad} from "./load.ts";
 import {Ago, Button, Dialog, Status} from "./widgets.tsx";
 import {Line} from "./form.tsx";
@@ -52,6 +52,25 @@ export function CancelDialog({run, onClose}: {run: string; onClose: () => void})
     }}>
       <p>What runs is ended, and the run cannot go on. Its always roles run first, if it has any; to cancel it again skips them. Its history stays; a fork can go on from any of its steps.</p>
       <Line label="Reason" value={reason} set={setReason} first />
+    </Deed>
+  );
+}
+
+/** Deletes a run. What a dry run says of it is shown first: what goes, what has parts of it, or why it stays. */
+export function DeleteDialog({run, onClose}: {run: string; onClose: () => void}) {
+  const [why, setWhy] = useState("");
+  const {value, error} = useLoad((signal) => api.remove(run, {dry_run: true}, signal), [run]);
+  return (
+    <Deed title="Delete this run?" verb="Delete the run" danger ready={value !== null} onClose={onClose} deed={async () => {
+      await api.remove(run, {why: why.trim()});
+      tell("deleted");
+      go("runs");
+    }}>
+      {error ? <p class="worse" role="alert">{plain(error)}</p> : value === null ? <p role="status">Reading…</p> : <>
+        <p>This cannot be undone. Its history goes{value.runs.length > 1 ? `, with ${plural(value.runs.length - 1, "run")} of its sub-workflows` : ""}; kept is who deleted it, when and why.</p>
+        {value.held.length ? <><p>These have parts of it, and keep them:</p><ul>{value.held.map((h) => <li>{plain(h.what)} <span class="mono">{plain(h.name)}</span>, {size(h.bytes)}</li>)}</ul></> : null}
+      </>}
+      <Line label="Reason" value={why} set={setWhy} first />
     </Deed>
   );
 }

@@ -12,8 +12,8 @@ import {arrange, layout, usual} from "../state/layout.ts";
 import {Run} from "../state/run.ts";
 import {back} from "../state/runs.ts";
 import {Ask} from "./ask.tsx";
-import {Ago, Button, copy, Empty, Status, statusWord} from "./widgets.tsx";
-import {CancelDialog, CompareDialog, ForkDialog, MessageDialog, ResumeDialog} from "./actions.tsx";
+import {Ago, Button, copy, Status, statusWord} from "./widgets.tsx";
+import {CancelDialog, CompareDialog, DeleteDialog, ForkDialog, MessageDialog, ResumeDialog} from "./actions.tsx";
 import {Detail, tabs} from "./detail.tsx";
 import {Graph} from "./graph.tsx";
 import {Outcome} from "./outcome.tsx";
@@ -22,7 +22,7 @@ import {keyed} from "./keys.ts";
 import {Steps} from "./steps.tsx";
 import {Timeline} from "./timeline.tsx";
 
-type Deed = "" | "cancel" | "resume" | "fork" | "message" | "compare";
+type Deed = "" | "cancel" | "resume" | "fork" | "message" | "compare" | "delete";
 
 export function RunPage({id}: {id: string}) {
   const run = useMemo(() => new Run(id), [id]);
@@ -78,7 +78,8 @@ export function RunPage({id}: {id: string}) {
   }, [title, head.status]);
 
   if (problem && !ready) {
-    return <Empty title={problem.code === "unknown_session" ? `There is no run ${id}` : "The run cannot be shown"}>{plain(problem.message)} <a href={hrefOf("runs")}>All runs</a></Empty>;
+    const what = ({unknown_session: `There is no run ${id}`, run_deleted: "The run was deleted"} as Record<string, string>)[problem.code];
+    return <div class="empty"><h1>{what ?? "The run cannot be shown"}</h1><p>{plain(problem.message)} <a href={hrefOf("runs")}>All runs</a></p></div>;
   }
   if (!ready) return <p class="empty" role="status">Reading the run…</p>;
   return (
@@ -112,6 +113,7 @@ export function RunPage({id}: {id: string}) {
       {deed === "resume" ? <ResumeDialog run={run} onClose={() => setDeed("")} /> : null}
       {deed === "fork" ? <ForkDialog run={id} steps={[...head.steps.keys()]} step={chosen} stopped={head.status === "suspended"} onClose={() => setDeed("")} /> : null}
       {deed === "compare" ? <CompareDialog run={id} workflow={view?.workflow ?? ""} onClose={() => setDeed("")} /> : null}
+      {deed === "delete" ? <DeleteDialog run={id} onClose={() => setDeed("")} /> : null}
       {deed === "message" ? <MessageDialog run={id} onClose={() => setDeed("")} /> : null}
     </>
   );
@@ -171,6 +173,7 @@ function Head({run, title, act}: {run: Run; title: string; act: (d: Deed) => voi
           <Button class={`btn${status === "failed" ? " primary" : ""}`} title="Try again from any of its steps, with another model if you like: in a new run" onClick={() => act("fork")} disabled={head.count === 0}>Fork…</Button>
           <Beside run={run} act={act} />
           {head.final ? null : <Button class="btn danger" onClick={() => act("cancel")}>Cancel…</Button>}
+          {may("admin") ? <Button class="btn danger" onClick={() => act("delete")}>Delete…</Button> : null}
         </div>
       ) : null}
     </div>

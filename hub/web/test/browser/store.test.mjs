@@ -4,7 +4,7 @@ import {mkdir} from "node:fs/promises";
 import {createServer} from "node:http";
 import {join} from "node:path";
 import {test} from "node:test";
-import {begin, on, open, status, visit} from "./bench.mjs";
+import {begin, get, on, open, status, visit} from "./bench.mjs";
 import {accessible, fits} from "./stage.mjs";
 
 const soon = {timeout: 40_000}; // what is shown is read again every 10 seconds
@@ -57,6 +57,44 @@ test("runs that were deleted are listed, and what is said of them is text", asyn
   await accessible(page, "deletions");
   await fits(page, "deletions");
   check(/404|410/); // the run, while its page was open
+});
+
+test("a run that has ended is deleted by keyboard, and one that has not says why it stays", async (t) => {
+  const {page, check} = await visit(t, {viewport: {width: 400, height: 800}});
+  const dialog = page.getByRole("dialog", {name: "Delete this run?"});
+  const ask = page.getByRole("button", {name: "Delete…"});
+  await on.place.write("stays.yaml", `wf: 1\nname: stays\nroles: {gate: {ask: "Go on?"}}\n`);
+  const gate = await begin(page, "stays");
+  await open(page, gate);
+  await status(page, "waiting");
+  await ask.press("Enter");
+  await dialog.getByRole("alert").getByText(`run ${gate} is waiting; what has not ended is not deleted`).waitFor();
+  assert.ok(await dialog.getByRole("button", {name: "Delete the run"}).isDisabled());
+  await accessible(page, "a run that is not deleted");
+  await page.keyboard.press("Escape");
+  await dialog.waitFor({state: "detached"});
+  assert.ok(await ask.evaluate((b) => b === document.activeElement), "the focus is where it was");
+
+  const id = await begin(page, "inner");
+  await open(page, id);
+  await status(page, "done");
+  const fork = JSON.parse(await on.place.wf("fork", `${id}:${(await get(page, `/v1/runs/${id}`)).steps[0].id}`, "--after", "-o", "json")).id;
+  await ask.press("Enter");
+  await dialog.getByText("This cannot be undone.").waitFor();
+  await dialog.getByText(new RegExp(`fork ${fork}, \\d`)).waitFor();
+  await accessible(page, "delete-dialog");
+  await fits(page, "delete-dialog");
+  assert.equal(await page.evaluate(() => document.activeElement.closest(".lab")?.innerText.trim()), "Reason");
+  await page.keyboard.type("<b>on request");
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", {name: "Runs"}).waitFor();
+  await page.locator(`[data-run="${id}"]`).waitFor({state: "detached"});
+  await page.locator(`[data-run="${gate}"]`).waitFor();
+  await page.evaluate((h) => (location.hash = h), `#/run/${id}`);
+  await page.getByText("The run was deleted").waitFor();
+  assert.match(await page.locator("#main").innerText(), new RegExp(`${id} was deleted[\\s\\S]*<b>on request`));
+  await accessible(page, "a run that was deleted");
+  check(/409|410/);
 });
 
 test("a sweep is followed while it is at work, and the trials that did not pass are found", async (t) => {
