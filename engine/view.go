@@ -114,28 +114,26 @@ func (e *Engine) Outline(ctx context.Context, run protocol.RunID) (*api.Run, err
 func (e *Engine) viewer(ctx context.Context, run protocol.RunID, s *rules.State, p page, brief bool) (*viewer, error) {
 	b := &viewer{e: e, read: e.reader(ctx), s: s, brief: brief, most: p.most, only: p.steps, steps: map[string]*shown{}, unsettled: map[string]string{}, named: map[string][]protocol.RunID{},
 		v: &api.Run{Schema: api.RunSchema, ID: run, Steps: []*api.Step{}, Outputs: protocol.JSON("{}")}}
-	if err := b.all(ctx, p.first, cmp.Or(p.last, s.Seq)); err != nil {
+	if err := b.all(ctx, p); err != nil {
 		return nil, fmt.Errorf("run %s: %w", run, err)
 	}
 	return b, nil
 }
 
-// all reads what is to be shown, the events from first to last.
-func (b *viewer) all(ctx context.Context, first, last protocol.Seq) error {
+// all reads what is to be shown of a page.
+func (b *viewer) all(ctx context.Context, p page) error {
 	newest, err := b.e.entry(ctx, b.v.ID, b.s.Seq)
 	if err != nil {
 		return err
 	}
 	b.v.Head, b.v.Seq, b.v.Updated, b.v.Started = newest.CID.String(), newest.Seq, stamp(newest.TS), stamp(b.s.Info.Started)
-	for x, err := range upTo(b.e.Store.After(ctx, b.v.ID, first-1), last) {
-		if err == nil {
-			err = b.event(ctx, x)
-		}
-		if err != nil {
+	spans := p.spans
+	if spans == nil {
+		spans = []span{{p.first, b.s.Seq}}
+	}
+	for _, part := range spans {
+		if err := b.part(ctx, part); err != nil {
 			return err
-		}
-		if b.settled() {
-			break
 		}
 	}
 	if err := b.finish(ctx); err != nil {
@@ -153,6 +151,19 @@ func (b *viewer) all(ctx context.Context, first, last protocol.Seq) error {
 		return err
 	}
 	b.v.Foreign = b.e.Foreign(ctx, h, b.s)
+	return nil
+}
+
+// part reads events, until nothing that is shown can change.
+func (b *viewer) part(ctx context.Context, part span) error {
+	for x, err := range upTo(b.e.Store.After(ctx, b.v.ID, part.first-1), part.last) {
+		if err == nil {
+			err = b.event(ctx, x)
+		}
+		if err != nil || b.settled() {
+			return err
+		}
+	}
 	return nil
 }
 

@@ -125,7 +125,7 @@ func (r *roll) more(ctx context.Context, e *Engine, s *rules.State) error {
 			if st != nil {
 				continue
 			}
-			st = &enrolled{id: x.StepName(), role: d.Role, began: x.Seq, command: commands[d.Role]}
+			st = &enrolled{id: x.StepName(), role: d.Role, began: x.Seq, last: x.Seq, command: commands[d.Role]}
 			if d.Item != nil {
 				st.fan, st.of = fmt.Sprintf("%s#%d", d.Role, d.Visit), d.Of
 			}
@@ -253,13 +253,27 @@ func (e *Engine) chosen(ctx context.Context, run protocol.RunID, s *rules.State,
 		}
 	}
 	p := pageOf(found, w.Limit)
-	for id := range p.steps {
-		p.last = max(p.last, r.named[id].last, r.named[id].began)
-	}
-	if len(found) == 0 {
-		p.first = s.Seq
-	}
+	p.spans = r.spans(p.steps)
 	return p, r, nil
+}
+
+// spanGap is how many events are read rather than looked for anew.
+const spanGap = 64
+
+// spans are the parts of the journal that have the events of some steps.
+func (r *roll) spans(steps map[string]bool) []span {
+	parts := []span{}
+	for _, st := range r.steps {
+		if !steps[st.id] {
+			continue
+		}
+		if n := len(parts) - 1; n >= 0 && st.began <= parts[n].last+spanGap {
+			parts[n].last = max(parts[n].last, st.last)
+		} else {
+			parts = append(parts, span{st.began, st.last})
+		}
+	}
+	return parts
 }
 
 func (st *enrolled) fits(w api.Window) bool {

@@ -15,11 +15,14 @@ import (
 // page is some steps of a run, which began one after another.
 type page struct {
 	first   protocol.Seq    // the step_started of the first one
-	last    protocol.Seq    // no event of them is behind it; 0 where that is not known
+	spans   []span          // the events among which all of them are; nil is all since first
 	steps   map[string]bool // by id; nil is every step since first
 	earlier protocol.Seq    // Window.Before of the steps before these; 0 where there are none
 	most    int             // Window.Bytes
 }
+
+// span is a part of a journal, both ends included.
+type span struct{ first, last protocol.Seq }
 
 // backStep is how many events a page is looked for in at once, from the end of a journal.
 const backStep = 512

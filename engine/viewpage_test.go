@@ -3,6 +3,7 @@ package engine_test
 import (
 	order "cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -117,6 +118,15 @@ func TestPagesOfStepsAreTheWholeView(t *testing.T) {
 				rt.Errorf("ways (-steps +page):\n%s", diff)
 			}
 		}
+		role, state := rapid.SampledFrom(append([]string{""}, names(v.Steps, func(s *api.Step) string { return s.Role })...)).Draw(rt, "role"), rapid.SampledFrom(api.StepStates).Draw(rt, "state")
+		chosen, err := b.e.ViewWindow(ctx, id, api.Window{Role: role, States: []string{state}})
+		if err != nil {
+			rt.Fatal(err)
+		}
+		fitting := slices.DeleteFunc(slices.Clone(v.Steps), func(s *api.Step) bool { return role != "" && s.Role != role || stateOf(s) != state })
+		if diff := cmp.Diff(fitting, chosen.Steps, sameStep, cmpopts.EquateEmpty()); diff != "" || *chosen.Matching != len(fitting) {
+			rt.Errorf("%d %s steps of %q (-whole +chosen):\n%s", *chosen.Matching, state, role, diff)
+		}
 		at := protocol.Seq(rapid.Int64Range(1, int64(v.Seq)).Draw(rt, "at"))
 		was, err := b.e.ViewWindow(ctx, id, api.Window{At: at})
 		if err != nil {
@@ -133,6 +143,34 @@ func TestPagesOfStepsAreTheWholeView(t *testing.T) {
 			}
 		}
 	})
+}
+
+// stateOf is the one of api.StepStates that a step has.
+func stateOf(s *api.Step) string {
+	var d struct {
+		Exit int `json:"exit_code"`
+	}
+	switch err := json.Unmarshal(s.Output, &d); {
+	case s.Status == api.StepRunning && s.Held != "":
+		return api.StepHeld
+	case s.Status != string(protocol.StepOK) || err != nil:
+		return s.Status
+	case s.Action == protocol.ActRun && d.Exit != 0:
+		return api.StepNonzero
+	case s.CutOff:
+		return api.StepCutOff
+	}
+	return s.Status
+}
+
+// names are those of steps, each once.
+func names(steps []*api.Step, of func(*api.Step) string) (all []string) {
+	for _, s := range steps {
+		if n := of(s); !slices.Contains(all, n) {
+			all = append(all, n)
+		}
+	}
+	return all
 }
 
 // pathOf is the path that all steps of a run tell.

@@ -12,10 +12,11 @@ import (
 )
 
 // folded reads the newest steps of a run for a person, w.Limit lines of them: a long fan-out is one line, of all of its
-// items. Where it began before what is read first, all steps are read at once: parts of them would each look for it anew.
+// items, unless steps are chosen by their states or role. Where it began before what is read first, all steps are read at
+// once: parts of them would each look for it anew.
 func (a *app) folded(ctx context.Context, p *target, run protocol.RunID, w api.Window) (*api.Run, map[string]*render.FanOut, error) {
 	v, err := p.Run(ctx, run, w)
-	if err != nil || a.AsJSON() || a.All {
+	if err != nil || a.AsJSON() || a.All || w.Chooses() {
 		return v, nil, err
 	}
 	if v.Earlier != 0 && a.lacks(v.Steps, w.Limit) {

@@ -294,6 +294,8 @@ func TestEveryAnswerIsAsItIsDescribed(t *testing.T) {
 	write(t, dir, "go", "")
 	s.awaitStatus(busy, protocol.Done)
 	c.holds("GET", at+"?limit=1", nil, 200, "Run") // a page of its steps
+	c.holds("GET", at+"?status=ok,failed&role=each&limit=1", nil, 200, "Run")
+	c.holds("GET", at+"?status=broken", nil, 400, "Error")
 	c.holds("GET", "/v1/runs?limit=1", nil, 200, "Runs")
 	c.holds("GET", "/v1/runs", nil, 200, "Runs")
 

@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -19,8 +21,10 @@ func newShow(a *app) *cobra.Command {
 		Long: `Show a run with its last 200 steps, the files that it keeps, and how many notifications are about it; -o json has all of them. A fan-out of
 more than ten items is one line with how many of them ended in which way, and with those below it that failed; --all shows each. RUN:check#1 shows the
 fan-out check#1 alone, with all of its items that failed. --limit and
---before page through the steps of a long run: where there are earlier ones, the output says which command shows them.`,
+--before page through the steps of a long run: where there are earlier ones, the output says which command shows them. --status and --role show only
+such steps, wherever in the run they are; of the states, nonzero is ok with another exit code than 0, and cut_off is ok with an answer that has no end.`,
 		Example: `  wf show -1
+  wf show -1 --status failed,nonzero
   wf show 7K3Q:coder#2
   wf show -1 -o json | jq '.steps[].edge_prompt'`,
 		Args: takes(0, 1),
@@ -31,6 +35,8 @@ fan-out check#1 alone, with all of its items that failed. --limit and
 	cmd.Flags().BoolVar(&a.All, "all", false, "every step, items of a fan-out on lines of their own")
 	cmd.Flags().IntVar(&w.Limit, "limit", 0, "at most so many lines of steps, the newest (default 200; all with --all and -o json)")
 	cmd.Flags().Int64Var((*int64)(&w.Before), "before", 0, "only the steps that began before this event")
+	cmd.Flags().StringSliceVar(&w.States, "status", nil, "only the steps of these states: "+strings.Join(api.StepStates, ", "))
+	cmd.Flags().StringVar(&w.Role, "role", "", "only the steps of this role")
 	return cmd
 }
 
@@ -41,6 +47,11 @@ func (a *app) everyFlag(f *pflag.FlagSet) {
 
 // checkWindow fills in what a person is shown.
 func (a *app) checkWindow(w api.Window) (api.Window, error) {
+	for _, state := range w.States {
+		if !slices.Contains(api.StepStates, state) {
+			return w, usagef("--status %s: want one or several of %s", state, strings.Join(api.StepStates, ", "))
+		}
+	}
 	switch {
 	case w.Limit < 0:
 		return w, usagef("--limit %d: want a number of steps", w.Limit)

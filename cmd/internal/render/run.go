@@ -56,7 +56,14 @@ func (p *Printer) ShowRun(v *api.Run, fans map[string]*FanOut) error {
 	if err := Table(p.Out, rows); err != nil {
 		return err
 	}
-	if v.Earlier > 0 {
+	switch {
+	case v.Matching != nil:
+		text := fmt.Sprintf("%d of %d steps match", *v.Matching, v.Count())
+		if v.Earlier > 0 {
+			text += fmt.Sprintf("; the newest %d are shown, --before %d shows earlier ones", len(v.Steps), v.Earlier)
+		}
+		fmt.Fprintln(p.Out, "  "+p.Out.Dim(text))
+	case v.Earlier > 0:
 		fmt.Fprintln(p.Out, "  "+p.Out.Dim(fmt.Sprintf("%d of %d steps; wf show %s --before %d shows earlier ones", len(v.Steps), v.Total, v.ID, v.Earlier)))
 	}
 	if err := p.stepTable(v.ID, v.Steps, fans); err != nil {
