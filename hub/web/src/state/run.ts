@@ -56,7 +56,8 @@ export class Run {
   readonly playing = signal(false);
 
   private picks = signal<ReadonlyMap<number | null, Picked>>(new Map()); // by the seq that is looked at
-  private counted = ""; // what was counted last
+  private counted: number | string = ""; // what was counted last: the seq of the past, or that of the newest
+  private due: number | null = null; // the seq at which is counted next
   private counting: ReturnType<typeof setTimeout> | undefined;
 
   private live = new State();
@@ -184,16 +185,18 @@ export class Run {
     }
   }
 
-  // Has items counted that were not read, also as the run goes on.
+  // Has items counted that were not read: as the run goes on, and at a place in its past where one stays.
   private count(): void {
-    const now = `${this.cursor.value} ${this.view.value?.seq}`;
-    if (!this.ready.value || this.state.earlier === 0 || now === this.counted || this.counting) return;
-    const known = this.picks.peek().has(this.cursor.value);
+    const at = this.cursor.value;
+    const now = at ?? `${this.view.value?.seq}`;
+    if (!this.ready.value || this.state.earlier === 0 || now === this.counted || (this.counting && this.due === at)) return;
+    clearTimeout(this.counting);
+    this.due = at;
     this.counting = setTimeout(() => {
       this.counting = undefined;
-      this.counted = `${this.cursor.value} ${this.view.value?.seq}`;
+      this.counted = now;
       void this.pick();
-    }, known ? countEvery : 0);
+    }, at !== null ? 1000 : this.picks.peek().size ? countEvery : 0);
   }
 
   /** Which items of fan-outs are shown, where a person has said so. */
