@@ -71,7 +71,6 @@ function Came({run, choose}: {run: Run; choose: (step: string) => void}): Compon
 
 // What did not go well: the fan-outs with their counts, and some of the steps by name.
 function Bad({run, choose}: {run: Run; choose: (step: string) => void}) {
-  const head = run.head;
   const bad = run.stepsAt(null).filter((s) => isBad(run.statusOf(s)));
   const all = run.fansAt(null); // what came of it, wherever one looks
   const fans = [...all.values()].filter((f) => f.partial || f.counts.some(([status]) => isBad(status)));
@@ -81,7 +80,6 @@ function Bad({run, choose}: {run: Run; choose: (step: string) => void}) {
       {fans.slice(0, most).map((f) => <p class="folded"><b>{f.id}</b> {itemsOf(f)}: {f.counts.map(([status, n], i) => <>{i ? ", " : ""}<span class={`s-${status}`}>{n} {statusWord(status)}</span></>)}</p>)}
       {fans.length > most ? <p class="dim">and {fans.length - most} more fan-outs</p> : null}
       {shown.map((s) => <Named key={s.id} run={run} step={s} choose={choose} line={headline(said(run, s), 200)} />)}
-      {bad.length + fans.length === 0 && head.status === "failed" && head.earlier > 0 ? <p class="dim">None of the {head.steps.size} newest steps failed. <Button class="btn quiet tight" onClick={() => void run.showEarlier()}>Show earlier steps</Button></p> : null}
       {bad.length > shown.length ? <p><Button class="btn quiet tight" onClick={() => document.querySelector(".steps")?.scrollIntoView()}>and {bad.length - shown.length} more, in the list of steps</Button></p> : null}
     </>
   );
