@@ -151,8 +151,8 @@ export class Run {
 
   /** The status of the newest visit of a role, as State.newest; of a fan-out all items count, where they were counted. */
   newest(role: string): string | undefined {
-    const f = this.fans.get(`${role}#${this.state.visits(role)}`);
-    return f && !f.partial && f.of > f.steps.length ? telling.findLast((t) => f.counts.some(([s]) => s === t)) ?? "ok" : this.state.newest(role);
+    const f = this.state.earlier > 0 ? this.fans.get(`${role}#${this.state.visits(role)}`) : undefined;
+    return f && !f.partial ? telling.findLast((t) => f.counts.some(([s]) => (s === "interrupted" ? "running" : s) === t)) ?? "ok" : this.state.newest(role);
   }
 
   private pickedAt(at: number | null): Picked {

@@ -182,6 +182,7 @@ describe("situations", () => {
     await until("items in the middle are drawn", async () => (await page.locator("[data-step^='each#1[']").count()) > 5);
     assert.ok(await page.locator("[data-step]").count() < 100, "only what is in sight is drawn");
     await look(page, "items-10000", run);
+    assert.equal(asked.filter((q) => q.includes("status=")).length, 2, "they are counted once while the run does not move, and read where they are chosen");
     check();
   });
 
