@@ -212,7 +212,7 @@ var eventTypes = []struct {
 }{
 	{"src/model/fold.ts", regexp.MustCompile(`(?s)\nconst folds:.*?\n};`), regexp.MustCompile(`\n  (\w+)\(`)},
 	{"src/model/live.ts", regexp.MustCompile(`(?s)\nconst settles:.*?\n};`), regexp.MustCompile(`\n  (\w+): `)},
-	{"src/state/run.ts", regexp.MustCompile(`(?s)\nconst telling = .*?\]\);`), regexp.MustCompile(`"(\w+)"`)},
+	{"src/state/run.ts", regexp.MustCompile(`(?s)\nconst moving = .*?\]\);`), regexp.MustCompile(`"(\w+)"`)},
 	{"src/ui/activity.tsx", regexp.MustCompile(`(?s)\nconst shownTypes = .*?\]\);`), regexp.MustCompile(`"(\w+)"`)},
 	{"src/ui/activity.tsx", regexp.MustCompile(`(?s).*`), regexp.MustCompile(`\be\.type [!=]== "(\w+)"`)},
 	{"src/ui/events.tsx", regexp.MustCompile(`(?s)\n  switch \(e\.type\).*?\n  }\n.*`), regexp.MustCompile(`(?:case|\be\.type ===) "(\w+)"`)},

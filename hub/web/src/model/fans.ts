@@ -2,6 +2,7 @@
 
 import type {Step} from "./fold.ts";
 import type {FanTally} from "./service.ts";
+import {plural} from "./text.ts";
 
 /** The items of one visit of a role. */
 export interface Fan {
@@ -99,6 +100,5 @@ export function linesOf(steps: Iterable<Step>, fans: ReadonlyMap<string, Fan>, o
 
 /** How many items there are, in words. */
 export function itemsOf(f: Fan): string {
-  const n = `${f.of} item${f.of === 1 ? "" : "s"}`;
-  return f.partial ? `${n} read` : n;
+  return plural(f.of, "item") + (f.partial ? " read" : "");
 }

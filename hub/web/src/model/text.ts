@@ -110,9 +110,12 @@ export function day(at: number): string {
   return `${d.getDate()} ${month} ${d.getFullYear()}, ${clock(at).slice(0, 5)}`;
 }
 
+/** 12,500 */
+export const count = (n: number): string => n.toLocaleString("en");
+
 /** "1 step", "3 steps". */
 export function plural(n: number, word: string): string {
-  return `${n} ${word}${n === 1 ? "" : "s"}`;
+  return `${count(n)} ${word}${n === 1 ? "" : "s"}`;
 }
 
 /** A value of a field in one line or more: strings as they are, the rest as JSON, in a line where that is short. */

@@ -17,6 +17,8 @@ export type Link = "connecting" | "open" | "lost";
 export interface Watcher {
   /** Events that continue the journal, already in it. */
   events?(entries: readonly Entry[]): void;
+  /** It is asked for: what is being said comes from its beginning, and then what is said. */
+  asked?(): void;
   /** Live output. */
   delta?(d: Delta): void;
   /** The journal was cut behind its new end: what follows is another history. */
@@ -252,6 +254,7 @@ export class Replay {
 
   private ask(s: Subscription): void {
     s.retry();
+    s.watcher.asked?.();
     const cursor = s.journal ? {fromSeq: s.journal.seq, ...(s.journal.cid ? {lastCid: s.journal.cid} : {})} : {};
     this.send({type: "replay_request", id: s.id, sessionId: s.run, ...cursor, live: true, batch: true});
   }

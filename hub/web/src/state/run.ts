@@ -417,6 +417,7 @@ export class Run {
         if (journal === this.journal) this.take(entries);
         else open();
       },
+      asked: () => this.drafts.again(),
       delta: (d) => {
         this.drafts.add(d);
         this.draftFrame ||= requestAnimationFrame(() => {

@@ -3,7 +3,7 @@
 import type {ComponentChildren} from "preact";
 import {itemsOf} from "../model/fans.ts";
 import {took, type Step} from "../model/fold.ts";
-import {day, headline, plain, span} from "../model/text.ts";
+import {count, day, headline, plain, span} from "../model/text.ts";
 import type {Run} from "../state/run.ts";
 import {fieldsLine, said} from "./said.ts";
 import {Button, Status, statusWord, useReach, Values} from "./widgets.tsx";
@@ -77,7 +77,7 @@ function Bad({run, choose}: {run: Run; choose: (step: string) => void}) {
   const shown = bad.slice(0, bad.length > most + 2 ? most : most + 2);
   return (
     <>
-      {fans.slice(0, most).map((f) => <p class="folded"><b>{f.id}</b> {itemsOf(f)}: {f.counts.map(([status, n], i) => <>{i ? ", " : ""}<span class={`s-${status}`}>{n} {statusWord(status)}</span></>)}</p>)}
+      {fans.slice(0, most).map((f) => <p class="folded"><b>{f.id}</b> {itemsOf(f)}: {f.counts.map(([status, n], i) => <>{i ? ", " : ""}<span class={`s-${status}`}>{count(n)} {statusWord(status)}</span></>)}</p>)}
       {fans.length > most ? <p class="dim">and {fans.length - most} more fan-outs</p> : null}
       {shown.map((s) => <Named key={s.id} run={run} step={s} choose={choose} line={headline(said(run, s), 200)} />)}
       {bad.length > shown.length ? <p><Button class="btn quiet tight" onClick={() => document.querySelector(".steps")?.scrollIntoView()}>and {bad.length - shown.length} more, in the list of steps</Button></p> : null}

@@ -3,7 +3,7 @@
 import {useEffect, useLayoutEffect, useRef, useState} from "preact/hooks";
 import {itemsOf, openedAtFirst, type Fan} from "../model/fans.ts";
 import {took, type Step} from "../model/fold.ts";
-import {headline, span} from "../model/text.ts";
+import {count, headline, span} from "../model/text.ts";
 import type {Run} from "../state/run.ts";
 import {Panel} from "./panel.tsx";
 import {said} from "./said.ts";
@@ -46,7 +46,7 @@ export function Steps({run, chosen, choose}: {run: Run; chosen: string; choose: 
   const held = state.steps.size;
   return (
     <Panel id="steps" name="Steps" class={many ? " many" : ""} beside={
-      <><Picking run={run} /><span class="dim">{held < state.count ? `${held} of ${state.count}` : held}</span>
+      <><Picking run={run} /><span class="dim">{held < state.count ? `${count(held)} of ${count(state.count)}` : count(held)}</span>
         {state.earlier > 0 ? <Button class="btn quiet tight" onClick={() => void run.showEarlier()}>Show earlier</Button> : null}</>
     }>
       <ol ref={box} onScroll={(e) => many && setTop(e.currentTarget.scrollTop)}>
@@ -73,7 +73,7 @@ function Head({run, fan}: {run: Run; fan: Fan}) {
           <Button class={`chip s-${status}`} aria-pressed={show === status} onClick={() => {
             open(show === status ? "" : status);
             if (show !== status && lacks(status, n)) void run.pick(fan.role, status);
-          }}>{n} {statusWord(status)}</Button>
+          }}>{count(n)} {statusWord(status)}</Button>
         ))}
       </span>
       {left && !run.picked.reading ? <Button class="btn quiet tight" onClick={() => void run.pick(fan.role, show)}>Read more{show === "all" ? "" : ` that are ${statusWord(show)}`}</Button> : null}

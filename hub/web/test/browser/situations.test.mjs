@@ -172,7 +172,7 @@ describe("situations", () => {
     await open(page, `#/run/${id}`);
     await page.locator(".steps ol").evaluate((ol) => (ol.scrollTop = 0));
     const fan = page.locator('[data-fan="each#1"]');
-    await fan.getByText(/ 10000 items$/).waitFor();
+    await fan.getByText(/ 10,000 items$/).waitFor();
     assert.deepEqual(await fan.locator(".chip").allInnerTexts(), ["10000 ok"]);
     assert.match(await page.locator('[data-role="each"]').getAttribute("aria-label"), /, ok, visited 1/);
     assert.equal(asked.filter((q) => q.includes("before")).length, 0, "nothing was read page by page");
@@ -192,8 +192,8 @@ describe("situations", () => {
     const {id} = (await ask("/v1/runs?workflow=many")).items.find((r) => r.title === "More");
     await open(page, `#/run/${id}`);
     const fan = page.locator('[data-fan="each#1"]');
-    await fan.getByText(/ 3500 items$/).waitFor();
-    await page.locator(".steps header").getByText("1000 of 3503").waitFor(); // and no further
+    await fan.getByText(/ 3,500 items$/).waitFor();
+    await page.locator(".steps header").getByText("1,000 of 3,503").waitFor(); // and no further
     await page.locator(".steps ol").evaluate((ol) => (ol.scrollTop = 0));
     const drawn = () => page.locator(".steps ol").evaluate((ol) => Math.round(ol.scrollHeight / 48));
     await fan.locator(".fold").click();
@@ -203,7 +203,7 @@ describe("situations", () => {
       await until(`${n} items are listed`, async () => Math.abs((await drawn()) - n) < 10);
     }
     await fan.getByRole("button", {name: "Read more"}).waitFor({state: "hidden"});
-    assert.deepEqual(await fan.locator(".chip").allInnerTexts(), ["3500 ok"]);
+    assert.deepEqual(await fan.locator(".chip").allInnerTexts(), ["3,500 ok"]);
     assert.match(await page.locator('[data-role="each"]').getAttribute("aria-label"), /, ok, visited 1/);
     check();
   });
@@ -221,7 +221,7 @@ describe("situations", () => {
     broken = false;
     await away.getByRole("button", {name: "Try again"}).click();
     const fan = page.locator('[data-fan="check#1"]');
-    await page.locator(".outcome .folded").getByText("1000 items: 6 failed, 994 ok").waitFor();
+    await page.locator(".outcome .folded").getByText("1,000 items: 6 failed, 994 ok").waitFor();
     await page.locator(".steps ol").evaluate((ol) => (ol.scrollTop = 0));
     assert.deepEqual(await fan.locator(".chip").allInnerTexts(), ["6 failed", "994 ok"]);
     assert.match(await page.locator('[data-role="check"]').getAttribute("aria-label"), /, failed,/);
@@ -229,7 +229,7 @@ describe("situations", () => {
     await page.locator('[data-step="check#1[200]"]').click();
     await page.getByRole("heading", {name: "check#1[200]"}).waitFor();
     await page.locator(".pane").getByText("Check entry 200.").waitFor();
-    await page.locator(".steps header").getByText("1000 of 2101").waitFor(); // the rest was not read
+    await page.locator(".steps header").getByText("1,000 of 2,101").waitFor(); // the rest was not read
     await look(page, "items-far");
     check(/503/);
   });
@@ -259,14 +259,14 @@ describe("situations", () => {
     await open(page, "#/", "[data-run]");
     await click(page.locator(`[data-run="${id}"] .name a`));
     await page.locator("h1 .s-failed").waitFor();
-    await page.locator(".folded").getByText("1000 items: 6 failed, 994 ok").waitFor();
+    await page.locator(".folded").getByText("1,000 items: 6 failed, 994 ok").waitFor();
     assert.deepEqual(await page.locator(".outcome [data-named]").allInnerTexts(), bad.map((i) => `check#1[${i}]`), "the six are named, and nothing was opened for it");
     assert.deepEqual(await page.locator('[data-fan="check#1"] .chip').allInnerTexts(), ["6 failed", "994 ok"]);
     assert.match(await page.locator('[data-role="check"]').getAttribute("aria-label"), /, failed,/, "as its items, not as the last of them");
     await page.getByRole("heading", {name: "check#1[988]"}).waitFor(); // of the items one that failed is shown at first
     await page.keyboard.press("ArrowLeft");
     await page.getByRole("button", {name: "Back to the end"}).waitFor();
-    await page.locator(".folded").getByText("1000 items: 6 failed, 994 ok").waitFor(); // what came of it, wherever one looks
+    await page.locator(".folded").getByText("1,000 items: 6 failed, 994 ok").waitFor(); // what came of it, wherever one looks
     await page.getByRole("button", {name: "Back to the end"}).click();
     await look(page, "items-failed", [...run, '.outcome [data-named="check#1[988]"]']);
 
@@ -292,7 +292,7 @@ describe("situations", () => {
     await page.locator("[data-waiting] [name=audience]").selectOption("readers");
     await click(page.getByRole("button", {name: "Answer"}));
     await page.locator("h1 .s-done").waitFor();
-    await page.locator('[data-fan="check#1"]').getByText(/ 1000 items$/).waitFor(); // of 1,002 steps, of which a thousand are read at once
+    await page.locator('[data-fan="check#1"]').getByText(/ 1,000 items$/).waitFor(); // of 1,002 steps, of which a thousand are read at once
     await click(page.getByRole("link", {name: "Compare"}));
     await page.getByText(`${fork} is a fork of ${id}`).waitFor();
     await page.locator('[data-pair="check#1[3]"]').waitFor();

@@ -80,7 +80,8 @@ function watching(watcher: Watcher = {}): {stage: Stage; held: Journal; seen: nu
 
 test("it asks from the start, then from its cursor after each disconnect, and shows each event once", () => {
   const all = many(30);
-  const {stage, seen} = watching();
+  let asked = 0;
+  const {stage, seen} = watching({asked: () => asked++});
   const first: unknown = stage.socket.asked[0];
   assert.deepEqual(first, {type: "replay_request", id: "1", sessionId: "R", fromSeq: 0, live: true, batch: true});
   stage.socket.say(...all.slice(0, 10).map((e) => frameOf(e, "replay_event")));
@@ -91,6 +92,7 @@ test("it asks from the start, then from its cursor after each disconnect, and sh
   assert.equal(stage.sockets.length, 2);
   assert.equal(stage.socket.asked[0]!["fromSeq"], 10);
   assert.equal(stage.socket.asked[0]!["lastCid"], "cid10");
+  assert.equal(asked, 2, "what is being said comes again from its beginning");
   stage.socket.say(...all.slice(8).map((e) => frameOf(e))); // two are known
   assert.deepEqual(seen, all.map((e) => e.seq));
 });

@@ -77,6 +77,20 @@ test("live text gives way to the text of the journal, and late pieces are droppe
   assert.equal(d.of("a#1").at(-1)!.text, " … next", "missed pieces show");
 });
 
+test("what was said before comes at once, and again after a disconnect", () => {
+  const d = new Drafts();
+  d.add({after: 8, step: "a#1", n: 40, kind: "thinking", text: "hm"}); // 40 pieces of it, joined
+  d.add({after: 8, step: "a#1", n: 60, kind: "text", text: "hel"});
+  d.add({after: 8, step: "a#1", n: 61, kind: "text", text: "lo"});
+  assert.deepEqual(d.of("a#1").map((x) => x.text), ["hm", "hello"]);
+  d.again();
+  assert.deepEqual(d.of("a#1"), []);
+  d.add({after: 8, step: "a#1", n: 40, kind: "thinking", text: "hm"});
+  d.add({after: 8, step: "a#1", n: 70, kind: "text", text: "hello all"});
+  d.add({after: 8, step: "a#1", n: 73, kind: "text", text: "?"});
+  assert.deepEqual(d.of("a#1").map((x) => x.text), ["hm", "hello all … ?"]);
+});
+
 test("a failure is told with what was said last, once", () => {
   assert.equal(failure("exit status 2", "building\nmain.go:12:5: undefined\n"), "exit status 2 · main.go:12:5: undefined");
   assert.equal(failure('it begins with "I cannot."', "I cannot."), 'it begins with "I cannot."');
