@@ -19,9 +19,11 @@ package web
 import (
 	"bytes"
 	"cmp"
+	"compress/gzip"
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
+	"io"
 	"io/fs"
 	"mime"
 	"net/http"
@@ -31,7 +33,9 @@ import (
 	"time"
 )
 
-//go:embed dist
+// What lies there compressed is in the binary as that alone: few clients want it otherwise.
+//
+//go:embed dist/index.html dist/assets/*.svg dist/assets/*.br dist/assets/*.gz
 var dist embed.FS
 
 // Policy is the Content-Security-Policy that the page is served with, and works under.
@@ -39,7 +43,7 @@ const Policy = "default-src 'self'; base-uri 'none'; form-action 'none'; frame-a
 
 // file is a built asset with what HTTP says of it.
 type file struct {
-	body []byte
+	body func() ([]byte, error)
 	kind string // media type
 	etag string // strong, of the bytes
 	// coded are the bytes by the name of a coding that a browser may accept, the shortest first.
@@ -51,7 +55,8 @@ type coded struct {
 	body []byte
 }
 
-// codings are how files lie compressed beside themselves, by their extension.
+// codings are how files lie compressed, by their extension; all of them, or none, are there. The last one is read for a client
+// that accepts none.
 var codings = []struct{ ext, name string }{{".br", "br"}, {".gz", "gzip"}}
 
 // Handler serves the page: GET and HEAD of / and of /assets/…; anything else is 404 or 405.
@@ -74,13 +79,21 @@ func Handler() http.Handler {
 			return
 		}
 		h := w.Header()
-		body, etag := f.body, f.etag
+		var body []byte
+		etag := f.etag
 		for _, c := range f.coded {
 			h.Set("Vary", "Accept-Encoding")
 			if accepts(r.Header.Values("Accept-Encoding"), c.name) {
 				h.Set("Content-Encoding", c.name)
 				body, etag = c.body, strings.TrimSuffix(f.etag, `"`)+"-"+c.name+`"`
 				break
+			}
+		}
+		if body == nil {
+			var err error
+			if body, err = f.body(); err != nil {
+				http.Error(w, "the page in this program is damaged: "+err.Error(), http.StatusInternalServerError)
+				return
 			}
 		}
 		h.Set("Content-Type", f.kind)
@@ -117,11 +130,16 @@ func built() map[string]file {
 		if err != nil {
 			return err
 		}
-		sum := sha256.Sum256(body)
-		if slices.ContainsFunc(codings, func(c struct{ ext, name string }) bool { return path.Ext(name) == c.ext }) {
+		open := func() ([]byte, error) { return body, nil }
+		name, ext := strings.CutSuffix(name, codings[len(codings)-1].ext)
+		switch {
+		case ext:
+			open = func() ([]byte, error) { return expanded(body) }
+		case slices.ContainsFunc(codings, func(c struct{ ext, name string }) bool { return path.Ext(name) == c.ext }):
 			return nil
 		}
-		f := file{body: body, kind: kindOf(name), etag: `"` + hex.EncodeToString(sum[:16]) + `"`}
+		sum := sha256.Sum256(body)
+		f := file{body: open, kind: kindOf(name), etag: `"` + hex.EncodeToString(sum[:16]) + `"`}
 		for _, c := range codings {
 			if short, err := dist.ReadFile(name + c.ext); err == nil {
 				f.coded = append(f.coded, coded{c.name, short})
@@ -134,6 +152,14 @@ func built() map[string]file {
 		panic("web: embedded files cannot be read: " + err.Error())
 	}
 	return files
+}
+
+func expanded(body []byte) ([]byte, error) {
+	r, err := gzip.NewReader(bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(r)
 }
 
 // kinds are media types by extension, whatever the machine's tables say.

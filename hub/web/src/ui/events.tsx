@@ -2,7 +2,7 @@
 
 import {useEffect, useMemo, useRef, useState} from "preact/hooks";
 import {heldBy} from "../model/fold.ts";
-import {clock, headline, plain, plural, tokens} from "../model/text.ts";
+import {clock, count, headline, plain, plural, tokens} from "../model/text.ts";
 import {textOf, type Entry} from "../model/wire.ts";
 import type {Run} from "../state/run.ts";
 import {Button, CID, copy, Scroll} from "./widgets.tsx";
@@ -89,7 +89,7 @@ export function Events({run}: {run: Run}) {
     <>
       <div class="evbar">
         <input class="field" type="search" aria-label="Search in events" placeholder="Search in events …" value={q} onInput={(e) => setQ(e.currentTarget.value)} />
-        <span class="dim" role="status">{all ? plural(upTo, "event") : `${length} of ${plural(read, "event")}${read < upTo ? ` that were read; there are ${upTo}` : ""}`}</span>
+        <span class="dim" role="status">{all ? plural(upTo, "event") : `${count(length)} of ${plural(read, "event")}${read < upTo ? ` that were read; there are ${count(upTo)}` : ""}`}</span>
         {before > 0 ? <Button class="btn quiet" onClick={() => void run.load(before)}>Read earlier ones</Button> : null}
         {types.size ? <Button class="btn quiet" onClick={() => setTypes(new Set())}>all types</Button> : null}
       </div>

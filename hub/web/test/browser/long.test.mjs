@@ -18,6 +18,7 @@ describe("a long run", () => {
   });
 
   const badges = (page, n) => Promise.all(["odd", "even"].map((role) => page.locator(`[data-role="${role}"] + .badge`, {hasText: `${n}×`}).waitFor()));
+  const count = (n) => n.toLocaleString("en");
   const listed = (page, text) => page.getByRole("region", {name: "Steps"}).locator("header .dim").getByText(text, {exact: true}).waitFor();
 
   test("it is shown as it is, with its own totals, from its newest events", async (t) => {
@@ -43,7 +44,7 @@ describe("a long run", () => {
     assert.equal(run.steps_total, 2 * rounds + 1);
     await badges(page, rounds);
     await page.locator(".time .place").getByText(/\d+ events not read yet/).waitFor();
-    await listed(page, `${run.steps.length} of ${run.steps_total}`);
+    await listed(page, `${count(run.steps.length)} of ${count(run.steps_total)}`);
     check();
   });
 
@@ -68,7 +69,7 @@ describe("a long run", () => {
     await open(page, id);
     const steps = page.getByRole("region", {name: "Steps"});
     await steps.getByRole("button", {name: "Show earlier"}).click();
-    await listed(page, String(run.steps_total));
+    await listed(page, count(run.steps_total));
     assert.equal(await steps.getByRole("button", {name: "Show earlier"}).count(), 0);
     await steps.locator("ol").evaluate((ol) => (ol.scrollTop = 0));
     await page.locator('[data-step="odd#1"]').click();
@@ -88,7 +89,7 @@ describe("a long run", () => {
       await earlier.click();
       await until("more were read", async () => (await said.innerText()) !== before);
     }
-    await page.getByText(`1 of ${run.seq} events`, {exact: true}).waitFor();
+    await page.getByText(`1 of ${count(run.seq)} events`, {exact: true}).waitFor();
     await page.locator(".time .place").getByText(/not read yet/).waitFor({state: "detached"});
     await status(page, "waiting");
     await badges(page, rounds);
@@ -115,7 +116,7 @@ describe("a long run", () => {
     const there = await seq(page);
     const was = await get(page, `/v1/runs/${id}?at=${there}`);
     assert.equal(was.seq, there);
-    await listed(page, was.steps.length > 200 ? new RegExp(`of ${was.steps_total ?? was.steps.length}$`) : String(was.steps.length));
+    await listed(page, was.steps.length > 200 ? new RegExp(`of ${count(was.steps_total ?? was.steps.length)}$`) : count(was.steps.length));
     const visits = was.steps.filter((s) => s.role === "odd").length;
     await page.locator('[data-role="odd"] + .badge', {hasText: `${visits}×`}).waitFor();
     await page.keyboard.press("End");
@@ -129,9 +130,9 @@ describe("a long run", () => {
     await open(page, `${id}?seq=1777`);
     await page.locator('[data-seq="1777"]').waitFor();
     const was = await get(page, `/v1/runs/${id}?at=1777&limit=1`);
-    await listed(page, new RegExp(`^\\d+ of ${was.steps_total}$`));
+    await listed(page, new RegExp(`^[\\d,]+ of ${count(was.steps_total)}$`));
     await page.getByRole("region", {name: "Steps"}).getByRole("button", {name: "Show earlier"}).click();
-    await listed(page, String(was.steps_total));
+    await listed(page, count(was.steps_total));
     await page.getByRole("button", {name: "replay"}).click();
     await page.getByRole("button", {name: "pause"}).click();
 
@@ -151,7 +152,7 @@ describe("a long run", () => {
     await status(page, "done");
     const end = await get(page, `/v1/runs/${mine}`);
     await page.locator(`[data-seq="${end.seq}"]`).waitFor();
-    await listed(page, String(end.steps.length));
+    await listed(page, count(end.steps.length));
     await badges(page, 300);
     check();
   });

@@ -173,7 +173,7 @@ describe("situations", () => {
     await page.locator(".steps ol").evaluate((ol) => (ol.scrollTop = 0));
     const fan = page.locator('[data-fan="each#1"]');
     await fan.getByText(/ 10,000 items$/).waitFor();
-    assert.deepEqual(await fan.locator(".chip").allInnerTexts(), ["10000 ok"]);
+    assert.deepEqual(await fan.locator(".chip").allInnerTexts(), ["10,000 ok"]);
     assert.match(await page.locator('[data-role="each"]').getAttribute("aria-label"), /, ok, visited 1/);
     assert.equal(asked.filter((q) => q.includes("before")).length, 0, "nothing was read page by page");
     await fan.locator(".chip").click();
@@ -223,6 +223,7 @@ describe("situations", () => {
     const fan = page.locator('[data-fan="check#1"]');
     await page.locator(".outcome .folded").getByText("1,000 items: 6 failed, 994 ok").waitFor();
     await page.locator(".steps ol").evaluate((ol) => (ol.scrollTop = 0));
+    await fan.getByText(/ 1,000 items$/).waitFor();
     assert.deepEqual(await fan.locator(".chip").allInnerTexts(), ["6 failed", "994 ok"]);
     assert.match(await page.locator('[data-role="check"]').getAttribute("aria-label"), /, failed,/);
     assert.deepEqual(await page.locator("[data-step^='check#1[']").evaluateAll((all) => all.map((e) => e.dataset.step)), bad.map((i) => `check#1[${i}]`));
