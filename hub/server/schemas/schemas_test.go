@@ -48,7 +48,7 @@ var described = map[string]any{
 	"Remembered": api.Remembered{}, "RememberRequest": api.Remember{}, "Reindexed": api.Reindexed{}, "ReindexRequest": api.Reindex{},
 	"Recalled": api.Recalled{}, "RecallRequest": api.Recall{}, "MemoriesChanged": api.MemoriesChanged{}, "ChangeMemoriesRequest": api.MemoryChanges{},
 	"Task": api.Task{}, "RunTask": api.RunTask{Task: &api.Task{}}, "Note": api.Note{}, "TaskList": api.TaskList{},
-	"Info": server.Info{}, "Job": queue.Entry{}, "Login": guard.Login{}, "LoginRequest": guard.LoginRequest{}, "ForkPoint": api.ForkPoint{}, "Mend": api.Mend{},
+	"Info": server.Info{}, "Job": queue.Entry{}, "Login": guard.Login{}, "LoginRequest": guard.LoginRequest{}, "FanTally": api.FanTally{}, "ForkPoint": api.ForkPoint{}, "Mend": api.Mend{},
 	"Message": protocol.Message{}, "MessageRequest": api.Message{}, "Messages": api.Messages{}, "NamedTemplate": protocol.NamedTemplate{},
 	"ParentRun": protocol.ParentRun{}, "Queue": relay.Queue{}, "Queued": relay.Queued{}, "ResumeRequest": api.Resume{}, "Trigger": protocol.Trigger{}, "Role": protocol.RoleEntered{},
 	"RowUsage": api.RowUsage{}, "NotificationList": api.NotificationList{}, "Notification": api.Notification{}, "Sink": api.Sink{}, "RetryNotificationsRequest": api.RetryNotifications{}, "NotificationsRetried": api.NotificationsRetried{},
