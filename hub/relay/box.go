@@ -125,7 +125,8 @@ func (l *link) postBox(ctx context.Context, q question, e queue.Entry, box []byt
 // asking is a key that a worker was asked to pass on.
 type asking struct{ job, to, name string }
 
-// share has the keys of jobs that wait passed on to the workers that have joined since: by one that has them and is there.
+// share has the keys of jobs passed on to the workers that have joined since: by one that has them and is there. A job that is
+// leased may come back to the queue, and then no worker joins once more.
 func (h *Hub) share(ctx context.Context) error {
 	jobs, err := h.Queue.List(ctx)
 	if err != nil {
@@ -133,7 +134,7 @@ func (h *Hub) share(ctx context.Context) error {
 	}
 	links := h.all()
 	for _, e := range jobs {
-		if e.State != queue.Queued || len(e.Keys) == 0 {
+		if e.State != queue.Queued && e.State != queue.Leased || len(e.Keys) == 0 {
 			continue
 		}
 		has := slices.IndexFunc(links, func(l *link) bool { return l.keyOf(e) != nil && !l.stalled() })

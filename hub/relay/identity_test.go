@@ -134,15 +134,16 @@ func TestAWorkerCannotAnswerAJobWithAnotherRun(t *testing.T) {
 	h.await(0)
 	evil := newDesk(h, "evil", "fix").with("evil")
 	honest := evil.worker.Handler
-	asked := make(chan struct{}, queue.Attempts)
+	asked, joined := make(chan struct{}, queue.Attempts), make(chan struct{})
 	evil.worker.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodPost {
 			honest.ServeHTTP(w, r)
 			return
 		}
+		asked <- struct{}{}
+		<-joined // while it has the lease: the other worker is passed the key of the job all the same
 		w.WriteHeader(http.StatusCreated)
 		_, _ = w.Write([]byte(`{"schema":"wf.started/v1","id":"run1","fresh":true}`))
-		asked <- struct{}{}
 	})
 	evil.say("run1", "one", "two")
 	evil.arrive()
@@ -158,6 +159,8 @@ func TestAWorkerCannotAnswerAJobWithAnotherRun(t *testing.T) {
 	}()
 	<-asked
 	b.arrive()
+	h.until(func() bool { return len(must(h.hub.Queue.Find(h.Context(), "job1"))(t).Keys) == 2 })
+	close(joined)
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}

@@ -161,7 +161,7 @@ func (k *kept) Swap(ctx context.Context, p queue.Pointer) (queue.Pointer, error)
 	return k.Pointers.Swap(ctx, p)
 }
 
-// keptQueue is the queue of a hub, and says when a job was submitted or leased.
+// keptQueue is the queue of a hub, and says when a job was submitted or leased, or has another key.
 type keptQueue struct {
 	queue.Queue
 	kept *kept
@@ -170,6 +170,11 @@ type keptQueue struct {
 func (k keptQueue) Submit(ctx context.Context, j queue.Job, s queue.Sealed) (queue.Entry, bool, error) {
 	defer k.kept.change()
 	return k.Queue.Submit(ctx, j, s)
+}
+
+func (k keptQueue) Share(ctx context.Context, id string, key queue.Key) error {
+	defer k.kept.change()
+	return k.Queue.Share(ctx, id, key)
 }
 
 func (k keptQueue) Lease(ctx context.Context, worker string, fits func(queue.Entry) bool, ttl time.Duration) (queue.Lease, error) {

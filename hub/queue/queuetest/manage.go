@@ -108,6 +108,15 @@ var manageCases = map[string]func(*world){
 		w.boxed("a", false)
 		w.boxed("b", true)
 	},
+	"O-09 a key that comes while a job is leased is there when it comes back": func(w *world) {
+		w.submit("a")
+		l := w.leaseOf("x", "a")
+		w.ok(w.Queue.Share(w.Context(), "a", queue.Key{Worker: "y", To: "k", Sealed: []byte("other")}))
+		w.ok(l.Retry(w.Context(), 0, "later"))
+		if e := w.find("a"); e.State != queue.Queued || len(e.Keys) != 2 || e.Keys[1].Worker != "y" {
+			w.Errorf("have %+v", e)
+		}
+	},
 	"O-09 a dead job is tried again at its place, with all its attempts": func(w *world) {
 		w.dead("a")
 		w.submit("b")
