@@ -126,8 +126,9 @@ func killsChat(t *testing.T, dir string) {
 	}
 }
 
-// backChat is a line of a shell that runs a chat, and waits for Enter.
-const backChat = "sh -c 'echo $$ >../pid; exec wf chat %s'; s=$?; stty sane; clear; echo gone with $s; read next; clear; "
+// backChat is a line of a shell that runs a chat, and waits for Enter. Behind a chat that was killed another process puts the
+// terminal back: until then, what the shell says would be on a screen that goes.
+const backChat = "sh -c 'echo $$ >../pid; exec wf chat %s'; s=$?; while [ \"$(tmux display -p -t $TMUX_PANE '#{alternate_on}')\" = 1 ]; do :; done; stty sane; clear; echo gone with $s; read next; clear; "
 
 // C-05: files of a repository and the conversation go back, further back, and forth again together; a chat that is killed in the
 // middle is ended by the next one, and both agree.
