@@ -22,17 +22,7 @@ func (e *Engine) View(ctx context.Context, run protocol.RunID) (*api.Run, error)
 // its beginning. Where steps are chosen by their states or role, all events are read, and of the steps only those that
 // are shown.
 func (e *Engine) ViewWindow(ctx context.Context, run protocol.RunID, w api.Window) (*api.Run, error) {
-	s, err := e.stateAt(ctx, run, w.At)
-	if err != nil {
-		return nil, err
-	}
-	var p page
-	var all *roll
-	if w.Chooses() {
-		p, all, err = e.chosen(ctx, run, s, w)
-	} else {
-		p, err = e.page(ctx, run, s, w)
-	}
+	s, p, sums, err := e.windowOf(ctx, run, w)
 	if err != nil {
 		return nil, err
 	}
@@ -51,13 +41,19 @@ func (e *Engine) ViewWindow(ctx context.Context, run protocol.RunID, w api.Windo
 		b.v.Total, b.v.Earlier = s.Totals.Steps, cmp.Or(b.cut, p.earlier)
 		b.v.Roles, b.v.Ways = s.Roles(), s.Ways()
 	}
-	if all != nil {
-		b.v.Matching, b.v.Fans = new(all.matching(w)), all.fans()
-		if w.At == 0 {
-			e.rolls.put(all)
-		}
-	}
+	b.v.Matching, b.v.Fans = sums.matching, sums.fans
 	return b.v, nil
+}
+
+// windowOf is a state with the steps that are to be read, and where those are chosen with what there is in all.
+func (e *Engine) windowOf(ctx context.Context, run protocol.RunID, w api.Window) (s *rules.State, p page, x sums, err error) {
+	if w.Chooses() {
+		return e.chosen(ctx, run, w)
+	}
+	if s, err = e.stateAt(ctx, run, w.At); err == nil {
+		p, err = e.page(ctx, run, s, w)
+	}
+	return s, p, x, err
 }
 
 // stateAt is the state after an event, that of now where at is 0.

@@ -17,13 +17,25 @@ import (
 // roll is what a journal says of all steps of a run, as far as they are chosen and counted by it. It has no texts: of the
 // records it reads those of commands whose failure is data, for their exit codes.
 type roll struct {
-	run   protocol.RunID
+	run protocol.RunID
+
+	mu    sync.Mutex    // of all below
 	seq   protocol.Seq  // of the newest event that was taken in
 	cid   protocol.Link // of that event
 	steps []*enrolled   // in the order in which they began
 	named map[string]*enrolled
 	// exits are data of commands, exitsMost at most: whether they exited with another code than 0.
 	exits map[protocol.Link]bool
+}
+
+func newRoll(run protocol.RunID) *roll {
+	r := &roll{run: run}
+	r.empty()
+	return r
+}
+
+func (r *roll) empty() {
+	r.seq, r.cid, r.steps, r.named, r.exits = 0, protocol.Link{}, nil, map[string]*enrolled{}, map[protocol.Link]bool{}
 }
 
 // enrolled is a step on the roll.
@@ -42,7 +54,7 @@ type enrolled struct {
 // exitsMost bounds roll.exits: most commands end alike.
 const exitsMost = 1000
 
-// rolls are those that were made last. One that is in use is not among them.
+// rolls are those that were asked for last.
 type rolls struct {
 	mu   sync.Mutex
 	kept []*roll // the newest last
@@ -51,58 +63,41 @@ type rolls struct {
 // mostRolls bounds what is kept: a roll of 100,000 steps takes some 20 MB.
 const mostRolls = 2
 
-// take is the roll of a run, nil where none is kept.
-func (k *rolls) take(run protocol.RunID) (r *roll) {
+// of is the roll of a run, the same for all who ask at once: the first of them reads what the others find.
+func (k *rolls) of(run protocol.RunID) *roll {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	r := newRoll(run)
 	if i := slices.IndexFunc(k.kept, func(r *roll) bool { return r.run == run }); i >= 0 {
 		r = k.kept[i]
 		k.kept = slices.Delete(k.kept, i, i+1)
 	}
-	return r
-}
-
-// put keeps a roll.
-func (k *rolls) put(r *roll) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.kept = append(slices.DeleteFunc(k.kept, func(x *roll) bool { return x.run == r.run }), r)
+	k.kept = append(k.kept, r)
 	if n := len(k.kept) - mostRolls; n > 0 {
 		k.kept = slices.Delete(k.kept, 0, n)
 	}
+	return r
 }
 
-// rollOf reads the journal of a run up to the event of s: of the newest state, the events since it was read last.
-func (e *Engine) rollOf(ctx context.Context, run protocol.RunID, s *rules.State, past bool) (*roll, error) {
-	var r *roll
-	if !past {
-		r = e.rolls.take(run)
-	}
-	if r != nil && r.seq <= s.Seq {
-		if x, err := e.entry(ctx, run, r.seq); err != nil || x.CID != r.cid { // another history
-			r = nil
+// take reads the journal up to the event of s, the events since it was read last.
+func (r *roll) take(ctx context.Context, e *Engine, s *rules.State) error {
+	if r.seq > 0 {
+		if x, err := e.entry(ctx, r.run, r.seq); r.seq > s.Seq || err != nil || x.CID != r.cid { // another history
+			r.empty()
 		}
-	} else {
-		r = nil
-	}
-	if r == nil {
-		r = &roll{run: run, named: map[string]*enrolled{}, exits: map[protocol.Link]bool{}}
 	}
 	if err := r.more(ctx, e, s); err != nil {
-		return nil, err
+		r.empty()
+		return err
 	}
 	r.stand(s)
-	return r, nil
+	return nil
 }
 
 // more takes in the events up to that of s.
 func (r *roll) more(ctx context.Context, e *Engine, s *rules.State) error {
-	o, err := e.lib.open(s.Start, e.reader(ctx))
-	if err != nil {
-		return err
-	}
 	commands := map[string]bool{} // whose failure is data
-	for _, role := range o.Program.Workflow.Roles {
+	for _, role := range s.Program().Workflow.Roles {
 		commands[role.Name] = role.Action == protocol.ActRun && role.ContinueOnError
 	}
 	var open []*enrolled // whose records say how they ended
@@ -237,11 +232,26 @@ func (r *roll) stand(s *rules.State) {
 	}
 }
 
+// sums are what there is of the steps of a run in all.
+type sums struct {
+	matching *int // steps that are chosen; nil where none were
+	fans     []api.FanTally
+}
+
 // chosen finds the steps of a window that chooses by what steps are.
-func (e *Engine) chosen(ctx context.Context, run protocol.RunID, s *rules.State, w api.Window) (page, *roll, error) {
-	r, err := e.rollOf(ctx, run, s, w.At != 0)
+func (e *Engine) chosen(ctx context.Context, run protocol.RunID, w api.Window) (*rules.State, page, sums, error) {
+	r := newRoll(run)
+	if w.At == 0 {
+		r = e.rolls.of(run)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s, err := e.stateAt(ctx, run, w.At) // not before: the roll may be newer by then
 	if err != nil {
-		return page{}, nil, fmt.Errorf("run %s: %w", run, err)
+		return nil, page{}, sums{}, err
+	}
+	if err := r.take(ctx, e, s); err != nil {
+		return nil, page{}, sums{}, fmt.Errorf("run %s: %w", run, err)
 	}
 	var found []*beginning
 	for _, st := range slices.Backward(r.steps) {
@@ -254,7 +264,7 @@ func (e *Engine) chosen(ctx context.Context, run protocol.RunID, s *rules.State,
 	}
 	p := pageOf(found, w.Limit)
 	p.spans = r.spans(p.steps)
-	return p, r, nil
+	return s, p, sums{new(r.matching(w)), r.fans()}, nil
 }
 
 // spanGap is how many events are read rather than looked for anew.

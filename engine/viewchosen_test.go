@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -164,6 +165,44 @@ func TestStepsAreChosenByTheirStates(t *testing.T) {
 			t.Errorf("%s steps after event %d (-want +got):\n%s", state, at, diff)
 		}
 	}
+}
+
+// Clients that ask at once while a run goes on, each for other steps, hear what was so after one event.
+func TestManyClientsChooseSteps(t *testing.T) {
+	b := newBench(t)
+	fan := fanOut{"check", 300, 6, 3}
+	b.e.Performers[protocol.ActRun] = ends{fan}
+	id := begin(t, b, checked(fan))
+	over := make(chan struct{})
+	var clients sync.WaitGroup
+	for i := range 6 {
+		clients.Go(func() {
+			for last := false; !last; {
+				select {
+				case <-over:
+					last = true
+				default:
+				}
+				state := api.StepStates[i%4]
+				v, err := b.e.ViewWindow(context.Background(), id, api.Window{States: []string{state}, Role: "check"})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				for _, f := range v.Fans {
+					if f.States[state] != *v.Matching || len(v.Steps) != *v.Matching {
+						t.Errorf("after event %d: %d steps that are %s, %d in all, of the items %v", v.Seq, len(v.Steps), state, *v.Matching, f.States)
+					}
+				}
+				if last && v.Status != protocol.Done {
+					t.Errorf("the run is %s", v.Status)
+				}
+			}
+		})
+	}
+	b.drive(id)
+	close(over)
+	clients.Wait()
 }
 
 // whole is a run with the steps of the whole of it.
