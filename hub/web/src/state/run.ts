@@ -19,7 +19,7 @@ const moving = new Set([
   "closing", "closing_skipped", "cancelled", "done", "forked", "compacted", "usage", "files_laid",
 ]);
 
-const stepsBefore = 200; // of the run as it was, that are read at once
+const stepsBefore = 200; // that are read at once: of the run as it was, and of what wants to be looked at
 const again = 2000; // until a run that could not be read is asked for again
 const lookEvery = 5000; // whether a process drives a run, which no event tells
 
@@ -172,9 +172,10 @@ export class Run {
     const keep = (p: Partial<Picked>): void => void (this.picks.value = new Map([[null, this.pickedAt(null)], [at, {...this.pickedAt(at), reading: "", error: "", ...p}]]));
     keep({reading: what});
     try {
-      const v = await api.run(this.id, {status: states, role, before: status ? this.pickedAt(at).earlier[what] ?? (status === "all" ? this.state.earlier : 0) : 0, at: at ?? 0});
+      const v = await api.run(this.id, {status: states, role, before: status ? this.pickedAt(at).earlier[what] ?? (status === "all" ? this.state.earlier : 0) : 0, at: at ?? 0, ...(status ? {} : {limit: stepsBefore})});
       if (journal !== this.journal) return;
-      const known = new Map(this.pickedAt(at).steps.filter((s) => status || !odd.includes(this.statusOf(s))).map((s) => [s.id, s]));
+      const from = (v.earlier && v.steps[0]?.began) || 0; // of what wants to be looked at, all since then are in the answer
+      const known = new Map(this.pickedAt(at).steps.filter((s) => status || s.first < from || !odd.includes(this.statusOf(s))).map((s) => [s.id, s]));
       for (const x of v.steps) known.set(x.id, stepOf(x, v.seq));
       batch(() => {
         this.older.value = [...this.older.value, ...v.steps.filter((x) => x.ended && !this.told(x.id))];

@@ -134,6 +134,29 @@ edges:
   - {from: after, to: after, when: output.n < 1100, limit: 1300}
   - {from: after, to: END}
 `,
+  // More items that fail than are read at once, more steps behind them, and a question.
+  "mostly.yaml": `
+wf: 1
+name: mostly
+limits: {steps: 5000}
+roles:
+  list: {set: {items: "\${{ 0..1999 }}"}}
+  check:
+    model: script/mostly-replies.yaml
+    prompt: You check entries of a catalogue.
+    retry: {attempts: 1}
+    output: {type: object, required: [verdict], properties: {verdict: {enum: [good]}, note: {type: string}}}
+  after: {set: {n: "\${{ (steps.after?.output.n ?? 0) + 1 }}"}}
+  gate: {ask: Go on?}
+edges:
+  - {from: START, to: list}
+  - {from: list, to: check, for_each: output.items, max_parallel: 8, prompt: "Check entry \${{ item }}."}
+  - {from: check, to: after}
+  - {from: check, to: after, on: failure}
+  - {from: after, to: after, when: output.n < 1100, limit: 1300}
+  - {from: after, to: gate}
+  - {from: gate, to: END}
+`,
   // Commands that fail, and are treated as data.
   "links.yaml": `
 wf: 1

@@ -11,7 +11,8 @@ const phone = {width: 400, height: 800};
 let place, server, browser;
 
 before(async () => {
-  place = await Place.make({...workflows, ...flows, "catalogue-replies.yaml": replies(1000, bad), "careful-replies.yaml": replies(1000, [])});
+  place = await Place.make({...workflows, ...flows, "catalogue-replies.yaml": replies(1000, bad), "careful-replies.yaml": replies(1000, []),
+    "mostly-replies.yaml": replies(2000, Array.from({length: 1500}, (_, i) => i))});
   server = await Server.start(place);
   browser = await openBrowser();
 });
@@ -233,6 +234,37 @@ describe("situations", () => {
     await page.locator(".steps header").getByText("1,000 of 2,101").waitFor(); // the rest was not read
     await look(page, "items-far");
     check(/503/);
+  });
+
+  test("failed items that were read stay while the run goes on", async (t) => {
+    const {page, check, ask, begin, reaches} = await visit(t);
+    const id = await begin("mostly");
+    await reaches(id, "waiting");
+    await open(page, `#/run/${id}`);
+    const fan = page.locator('[data-fan="check#1"]');
+    const list = page.locator(".steps ol");
+    const top = () => list.evaluate((ol) => (ol.scrollTop = 0));
+    const drawn = () => list.evaluate((ol) => Math.round(ol.scrollHeight / 48));
+    const failed = fan.getByRole("button", {name: "1,500 failed"});
+    await until("its items are counted", async () => {
+      await top();
+      return failed.isVisible();
+    });
+    const first = await drawn(); // with the newest 200 of them
+    await failed.click();
+    await failed.click();
+    const lines = async (n) => until(`${n} failed items are listed`, async () => Math.abs((await drawn()) - first + 200 - n) < 10);
+    await lines(1000);
+    await top();
+    await fan.getByRole("button", {name: "Read more that are failed"}).click();
+    await lines(1500);
+    const counted = page.waitForResponse((r) => /[?&]status=failed,/.test(decodeURIComponent(r.url())));
+    await ask(`/v1/runs/${id}/answer`, {step: "gate#1", text: "yes"});
+    await page.locator("h1 .s-done").waitFor();
+    await counted;
+    await lines(1500);
+    await page.locator(".steps header").getByText("1,000 of 3,102").waitFor();
+    check();
   });
 
   test("sub-workflows", async (t) => {
