@@ -67,7 +67,7 @@ func (e *Engine) pageWith(ctx context.Context, run protocol.RunID, s *rules.Stat
 		}
 	}
 	delete(p.steps, step)
-	if first := f.began[step+"[0]"]; first != nil {
+	if first := f.began[protocol.FirstItem(step)]; first != nil {
 		p.first, p.steps[first.step] = first.seq, true
 	}
 	return p, nil

@@ -70,6 +70,9 @@ func (s StepID) String() string {
 	return fmt.Sprintf("%s#%d[%d]", s.Role, s.N, s.Index)
 }
 
+// FirstItem is the step that a fan-out begins with: check#1[0] of check#1.
+func FirstItem(fan string) string { return fan + "[0]" }
+
 // ParseStepID reads coder#2 and coder#1[0].
 func ParseStepID(s string) (StepID, error) {
 	bad := func() error { return fmt.Errorf("%q is no step id (want role#n or role#n[i])", s) }

@@ -116,7 +116,7 @@ func ForkPoint(ctx context.Context, s engine.Store, run protocol.RunID, step str
 		if err != nil {
 			return 0, err
 		}
-		fan = fan || e.StepName() == query.FirstItem(step)
+		fan = fan || e.StepName() == protocol.FirstItem(step)
 		if e.StepName() != step {
 			continue
 		}

@@ -34,7 +34,11 @@ func (a *app) fanOut(ctx context.Context, p *target, at api.Ref, unknown error) 
 	if a.AsJSON() || !errors.Is(unknown, protocol.ErrUnknownStep) {
 		return nil, nil, unknown
 	}
-	v, err := p.Run(ctx, at.Run, api.Window{})
+	id, err := protocol.ParseStepID(at.Step)
+	if err != nil || id.Index >= 0 {
+		return nil, nil, unknown
+	}
+	v, err := p.Run(ctx, at.Run, api.Window{Role: id.Role})
 	if err != nil {
 		return nil, nil, err
 	}

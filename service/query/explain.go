@@ -58,16 +58,13 @@ func StepOf(v *api.Run, id string) (*api.Step, error) {
 			return s, nil
 		}
 	}
-	return nil, NoStep(v.ID, id, slices.ContainsFunc(v.Steps, func(s *api.Step) bool { return s.ID == FirstItem(id) }))
+	return nil, NoStep(v.ID, id, slices.ContainsFunc(v.Steps, func(s *api.Step) bool { return s.ID == protocol.FirstItem(id) }))
 }
-
-// FirstItem is the step that a fan-out of this name began with.
-func FirstItem(name string) string { return name + "[0]" }
 
 // NoStep is the error of a name that is no step; it may be that of a fan-out.
 func NoStep(run protocol.RunID, name string, fan bool) error {
 	if fan {
-		return protocol.ErrUnknownStep.With(fmt.Sprintf("name an item, such as %s:%s", run, FirstItem(name)), "%s of run %s is a fan-out", name, run)
+		return protocol.ErrUnknownStep.With(fmt.Sprintf("name an item, such as %s:%s", run, protocol.FirstItem(name)), "%s of run %s is a fan-out", name, run)
 	}
 	return protocol.ErrUnknownStep.With("wf show "+string(run)+" lists the steps", "run %s has no step %s", run, name)
 }
