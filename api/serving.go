@@ -3,7 +3,7 @@ package api
 // Address is where a server listens.
 type Address struct {
 	URL  string `json:"url"`  // unix:PATH, http:// or https://
-	Open string `json:"open"` // with a one-time code, for a browser; "" for a socket
+	Open string `json:"open"` // with a one-time code, for a browser; "" for a socket, and where no token has all scopes
 }
 
 // Serving is wf.serving/v1: the one line that a daemon writes for programs, once it listens.

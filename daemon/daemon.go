@@ -37,8 +37,9 @@ type Daemon struct {
 	Service    *service.Local
 	Supervisor *Supervisor
 	Log        *slog.Logger
-	// NewCode makes a one-time code for a browser; nil where nothing listens for one. Set before Start.
-	NewCode func() (api.Code, error)
+	// NewCode makes a one-time code for a browser of the client whose request the context is of; nil where nothing
+	// listens for one. Set before Start.
+	NewCode func(context.Context) (api.Code, error)
 
 	// Metrics are what GET /metrics shows. More may be registered before Start.
 	Metrics *metrics.Registry

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -11,6 +12,7 @@ import (
 	"wf/api"
 	"wf/hub/guard"
 	"wf/hub/server"
+	"wf/protocol"
 	"wf/service/compose"
 )
 
@@ -18,7 +20,8 @@ import (
 type doors struct {
 	all    []*Listener
 	keys   *guard.Keys // nil where only sockets listen
-	failed chan error  // has the error of each that ended
+	log    *slog.Logger
+	failed chan error // has the error of each that ended
 }
 
 // openKeys opens the tokens of the user.
@@ -44,7 +47,7 @@ func endpoints(addresses []string, socket string) (all []guard.Endpoint, err err
 
 // open listens at all endpoints, or at none.
 func (o ListenOptions) open(ctx context.Context, at []guard.Endpoint, secure *tls.Config, keys *guard.Keys, log *slog.Logger) (doors, error) {
-	d := doors{keys: keys, failed: make(chan error, len(at))}
+	d := doors{keys: keys, log: cmp.Or(log, slog.New(slog.DiscardHandler)), failed: make(chan error, len(at))}
 	for _, e := range at {
 		l, err := e.Listen(ctx, secure, keys, log)
 		if err != nil {
@@ -83,29 +86,37 @@ func (d doors) close() (err error) {
 // withCode is an address that logs a browser in: what follows # is never sent or logged.
 func withCode(url, code string) string { return url + "/#code=" + code }
 
-// newCode makes a one-time code for browsers that open one of the doors.
-func (d doors) newCode() (api.Code, error) {
-	code, err := d.keys.NewCode()
-	out := api.Code{Schema: "wf.code/v1", Code: code, Expires: time.Now().Add(guard.CodeLife).UTC().Format(time.RFC3339), URLs: []string{}}
+// newCode makes a one-time code for browsers that open one of the doors, of the client whose request ctx is of.
+func (d doors) newCode(ctx context.Context) (api.Code, error) {
+	by, _ := guard.Of(ctx) // the route wants a scope, so that there is one
+	code, expires, err := d.keys.NewCode(by)
+	if err != nil {
+		return api.Code{}, err
+	}
+	out := api.Code{Schema: "wf.code/v1", Code: code, Expires: expires.UTC().Format(time.RFC3339), URLs: []string{}}
 	for _, l := range d.all {
 		if l.Guard.Keys != nil {
 			out.URLs = append(out.URLs, withCode(l.URL, code))
 		}
 	}
-	return out, err
+	return out, nil
 }
 
-// addresses are where the doors are, each with a code of its own.
+// addresses are where the doors are, each with a code of its own, which is the owner's. Where the file of tokens has
+// none for that the server starts all the same: those who have a token use it.
 func (d doors) addresses() ([]api.Address, error) {
 	out := []api.Address{}
 	for _, l := range d.all {
 		at := api.Address{URL: l.URL}
 		if l.Guard.Keys != nil {
-			code, err := d.keys.NewCode()
-			if err != nil {
+			switch code, _, err := d.keys.OwnerCode(); {
+			case errors.Is(err, protocol.ErrForbidden):
+				d.log.Warn("browsers get no code", "address", l.URL, "why", err, "fix", protocol.HintOf(err))
+			case err != nil:
 				return nil, err
+			default:
+				at.Open = withCode(l.URL, code)
 			}
-			at.Open = withCode(l.URL, code)
 		}
 		out = append(out, at)
 	}

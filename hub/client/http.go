@@ -221,7 +221,7 @@ func (a *API) ForgetWorker(ctx context.Context, id string) (raw []byte, err erro
 	return raw, err
 }
 
-// NewCode has the server make a code. It needs the scope admin.
+// NewCode has the server make a code, which belongs to the token of the client. It needs the scope admin.
 func (a *API) NewCode(ctx context.Context) (c api.Code, err error) {
 	err = a.post(ctx, "/v1/codes", struct{}{}, &c)
 	return c, err

@@ -19,7 +19,9 @@ type credentials struct {
 // identify finds the identity of a request; nil for one without credentials.
 func (g *Guard) identify(r *http.Request) (*credentials, error) {
 	if g.Keys == nil {
-		return &credentials{Identity: g.Peer}, nil
+		id := g.Peer
+		id.proof = proof{own: true}
+		return &credentials{Identity: id}, nil
 	}
 	if _, err := g.Keys.current(); err != nil {
 		g.log().Error("the tokens cannot be read: every request is refused", "error", err)

@@ -9,9 +9,10 @@
 // # Words
 //
 //	key      a token of 32 random bytes from a file of mode 0600, with its scopes
-//	code     what a browser is opened with, in the fragment of the address: good once
-//	login  the token that a code is exchanged for; it is bound to the key, the page and the server,
-//	         lasts for 12 hours and is sent as tokens are
+//	code     what a browser is opened with, in the fragment of the address: good once. It belongs to the key
+//	         that asked for it, or to the owner's where the server prints it or its socket was asked
+//	login    the token that a code is exchanged for; it is bound to the key of the code, the page and the server,
+//	         lasts for 12 hours at most and is sent as tokens are
 //	scope    read, run, answer or admin: what credentials allow, decided here and never by the client
 //
 // # Promised

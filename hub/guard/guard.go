@@ -305,7 +305,7 @@ func (g *Guard) login(w http.ResponseWriter, r *http.Request) {
 	token, ends, id, ok := g.Keys.redeem(body.Code, at)
 	if !ok {
 		g.refuse(w, r, protocol.ErrUnauthorized.With("wf serve prints a new one when it starts, and with wf serve --login",
-			"the code was used, is too old, or was never given"))
+			"the code was used, is too old, was never given, or belongs to a token that is no longer in the file"))
 		return
 	}
 	reply.JSON(w, http.StatusOK, Login{"wf.login/v1", token, ends.UTC().Format(time.RFC3339), id.Scopes})

@@ -39,11 +39,7 @@ func newStage(t *testing.T) *stage {
 	if s.keys, err = OpenKeys(filepath.Join(t.TempDir(), "keys", "token"), clock); err != nil {
 		t.Fatal(err)
 	}
-	owner, err := s.keys.owner()
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.token = string(owner.secret)
+	s.token = string(s.keys.list[0].secret)
 	g := &Guard{Hosts: []string{here, "localhost:8765", "[::1]:8765"}, Origins: []string{"https://wf.example.org"}, Keys: s.keys,
 		Public: func(r *http.Request) bool { return r.URL.Path == "/" },
 		Log:    slog.New(slog.NewTextHandler(s.log, nil)), MaxBody: func(*http.Request) int64 { return 1000 }, now: clock}

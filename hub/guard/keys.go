@@ -54,7 +54,8 @@ type Keys struct {
 }
 
 type key struct {
-	id     string // tells keys apart, and nothing about the token
+	id     string // names the key, and tells nothing about the token
+	sum    string // tells keys apart, whoever chose a token
 	name   string // of its user, or ""
 	secret []byte // the token as it is sent
 	scopes []Scope
@@ -153,7 +154,7 @@ func parseKeys(b []byte) ([]key, error) {
 		if raw, err := base64.RawURLEncoding.DecodeString(words[0]); err != nil || len(raw) < tokenBytes {
 			return nil, fmt.Errorf("line %d: a token is %d random bytes as base64url: %w", n, tokenBytes, protocol.ErrUsage)
 		}
-		key := key{id: keyID(words[0]), name: nameOf(name), secret: []byte(words[0]), scopes: AllScopes}
+		key := key{id: keyID(words[0]), sum: keySum(words[0]), name: nameOf(name), secret: []byte(words[0]), scopes: AllScopes}
 		if len(words) > 1 {
 			key.scopes = nil
 		}
@@ -189,11 +190,14 @@ func nameOf(comment string) string {
 	return name
 }
 
-// keyID names a key without revealing it.
-func keyID(secret string) string {
+// keySum is the hash of a token.
+func keySum(secret string) string {
 	sum := sha256.Sum256([]byte("wf key\x00" + secret))
-	return hex.EncodeToString(sum[:6])
+	return hex.EncodeToString(sum[:])
 }
+
+// keyID names a key without revealing it.
+func keyID(secret string) string { return keySum(secret)[:12] }
 
 // current are the keys as the file has them now; none if it cannot be read.
 func (k *Keys) current() ([]key, error) {
@@ -206,9 +210,20 @@ func (k *Keys) current() ([]key, error) {
 // byToken finds the identity of a token. Every key is compared, in constant time.
 func (k *Keys) byToken(token string) (Identity, bool) {
 	list, _ := k.current() // none if it cannot be read
+	return k.find(list, func(x *key) bool { return subtle.ConstantTimeCompare(x.secret, []byte(token)) == 1 })
+}
+
+// ofKey is the identity of the key with a sum; false where it is no longer in the file.
+func (k *Keys) ofKey(list []key, sum string) (Identity, bool) {
+	return k.find(list, func(x *key) bool { return x.sum == sum })
+}
+
+// find is the identity of the one key that is meant. Of lines with the same token the last one counts, for the token
+// as for its codes and logins: none of them may do more than another. Every key is looked at.
+func (k *Keys) find(list []key, meant func(*key) bool) (Identity, bool) {
 	var found *key
 	for i := range list {
-		if subtle.ConstantTimeCompare(list[i].secret, []byte(token)) == 1 {
+		if meant(&list[i]) {
 			found = &list[i]
 		}
 	}
@@ -219,7 +234,7 @@ func (k *Keys) byToken(token string) (Identity, bool) {
 }
 
 func (k *Keys) identity(x *key) Identity {
-	id := Identity{Name: x.name, Scopes: x.scopes, Worker: x.worker}
+	id := Identity{Name: x.name, Scopes: x.scopes, Worker: x.worker, proof: proof{key: x.sum}}
 	switch {
 	case id.Name != "":
 	case k.Owner != "" && id.allowsAll():
@@ -278,16 +293,28 @@ func (k *Keys) add(line string) error {
 	return writeKey(k.path, os.O_APPEND, line)
 }
 
-// owner is the first key with all scopes, else the first.
-func (k *Keys) owner() (key, error) {
+// owner is the identity of the owner's token: the first with all scopes that has the name of the owner or none, else
+// the first with all scopes. No other token is ever the owner's, since what its codes do is recorded under its name.
+// Without one the error wraps protocol.ErrForbidden.
+func (k *Keys) owner() (Identity, error) {
 	list, err := k.current()
 	if err != nil {
-		return key{}, err
+		return Identity{}, err
 	}
-	for _, x := range list {
-		if (Identity{Scopes: x.scopes}).allowsAll() {
-			return x, nil
+	var first *Identity
+	for i := range list {
+		id, ok := k.ofKey(list, list[i].sum) // as the line says that counts
+		switch {
+		case !ok || !id.allowsAll():
+		case id.Name == k.Owner:
+			return id, nil
+		case first == nil:
+			first = &id
 		}
 	}
-	return list[0], nil
+	if first == nil {
+		return Identity{}, protocol.ErrForbidden.With("add a line with a token alone to "+k.path+": it has all scopes, and counts at once",
+			"no token in %s has all scopes, and a code for the owner belongs to such a token", k.path)
+	}
+	return *first, nil
 }

@@ -3,14 +3,14 @@ package guard
 import (
 	"crypto/sha256"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
 	"wf/protocol"
 )
 
-// How long a browser may take to exchange a code, and how long its login then lasts.
+// How long a browser may take to exchange a code, and how long its login then lasts, at most: where a login asked for
+// the code, neither lasts longer than that.
 const (
 	CodeLife  = 10 * time.Minute
 	LoginLife = 12 * time.Hour
@@ -22,19 +22,54 @@ const (
 	maxLogins = 256
 )
 
-// NewCode makes a one-time code for a browser of the owner, good for CodeLife. Codes live in
-// memory, as logins do: a restart of the server forgets them.
-func (k *Keys) NewCode() (string, error) {
+// NewCode makes a one-time code for a browser of the client that asks. It belongs to the token with which the client
+// was let in, also by a login: what is done with it is recorded under the name of that token, is allowed by its scopes,
+// and ends with it. A code that a login asks for gives none that lasts longer. The own user of this machine, who needs
+// no token at a socket, gets that of OwnerCode. Another client, such as one that a hub introduces, has no token
+// here: the error wraps protocol.ErrForbidden.
+func (k *Keys) NewCode(by Identity) (code string, expires time.Time, err error) {
+	switch {
+	case by.proof.own:
+		return k.OwnerCode()
+	case by.proof.key == "":
+		return "", time.Time{}, protocol.ErrForbidden.With("ask the server itself, with one of its tokens or at its socket",
+			"%s came without a token of this server, and a code belongs to one", by.Name)
+	}
+	code, expires = k.newCode(by.proof)
+	return code, expires, nil
+}
+
+// OwnerCode makes a one-time code for a browser of the owner. It belongs to the owner's token, the first with all
+// scopes: one that has no name or that of Owner, if there is one. A file without such a token is an error wrapping
+// protocol.ErrForbidden.
+func (k *Keys) OwnerCode() (code string, expires time.Time, err error) {
 	owner, err := k.owner()
 	if err != nil {
-		return "", err
+		return "", time.Time{}, err
 	}
-	secret := newSecret()
+	code, expires = k.newCode(owner.proof)
+	return code, expires, nil
+}
+
+// newCode makes a code for who showed something. Codes live in memory, as logins do: a restart of the server forgets
+// them.
+func (k *Keys) newCode(by proof) (code string, expires time.Time) {
+	code = newSecret()
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	makeRoom(k.codes, maxCodes, k.now())
-	k.codes[sha256.Sum256([]byte(secret))] = login{key: owner.id, expires: k.now().Add(CodeLife)}
-	return secret, nil
+	now := k.now()
+	expires = by.within(now.Add(CodeLife))
+	makeRoom(k.codes, maxCodes, now)
+	k.codes[sha256.Sum256([]byte(code))] = login{by: by, expires: expires}
+	return code, expires
+}
+
+// within is a time, or the end of the login that was shown, if that is earlier: a login cannot prolong itself.
+func (p proof) within(t time.Time) time.Time {
+	if !p.until.IsZero() && p.until.Before(t) {
+		return p.until
+	}
+	return t
 }
 
 // place is where a login holds: the origin of the page that logged in, and the Host by which it
@@ -49,8 +84,8 @@ func placeOf(r *http.Request) place {
 
 // login is a browser that logged in, or a code by which one may.
 type login struct {
-	key     string // id
-	at      place
+	by      proof // to whose token it belongs
+	at      place // of a login
 	expires time.Time
 }
 
@@ -64,25 +99,16 @@ func (k *Keys) redeem(text string, at place) (token string, ends time.Time, id I
 	h, now := sha256.Sum256([]byte(text)), k.now()
 	c, ok := k.codes[h]
 	delete(k.codes, h)
-	if ok = ok && !now.After(c.expires); ok {
-		id, ok = k.ofKey(list, c.key)
+	if ok = ok && now.Before(c.expires); ok {
+		id, ok = k.ofKey(list, c.by.key)
 	}
 	if !ok {
 		return "", ends, Identity{}, false
 	}
-	token, ends = newSecret(), now.Add(LoginLife)
+	token, ends = newSecret(), c.by.within(now.Add(LoginLife))
 	makeRoom(k.logins, maxLogins, now)
-	k.logins[sha256.Sum256([]byte(token))] = login{c.key, at, ends}
+	k.logins[sha256.Sum256([]byte(token))] = login{c.by, at, ends}
 	return token, ends, id, true
-}
-
-// ofKey is the identity of the key with an id; false where it is no longer in the file.
-func (k *Keys) ofKey(list []key, id string) (Identity, bool) {
-	i := slices.IndexFunc(list, func(x key) bool { return x.id == id })
-	if i < 0 {
-		return Identity{}, false
-	}
-	return k.identity(&list[i]), true
 }
 
 // makeRoom forgets what has expired, and the oldest if there are too many.
@@ -110,7 +136,8 @@ func (k *Keys) byLogin(token string) (Identity, place, bool) {
 	if !ok || !k.now().Before(s.expires) {
 		return Identity{}, place{}, false
 	}
-	id, ok := k.ofKey(list, s.key)
+	id, ok := k.ofKey(list, s.by.key)
+	id.proof.until = s.expires
 	return id, s.at, ok
 }
 

@@ -15,7 +15,7 @@ import (
 // login logs a browser in and gives the header with its login.
 func (s *stage) login() string {
 	s.t.Helper()
-	code, err := s.keys.NewCode()
+	code, _, err := s.keys.OwnerCode()
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -38,11 +38,11 @@ func (s *stage) login() string {
 
 func TestACodeIsGoodOnce(t *testing.T) {
 	s := newStage(t)
-	code, err := s.keys.NewCode()
+	code, _, err := s.keys.OwnerCode()
 	if err != nil {
 		t.Fatal(err)
 	}
-	late, err := s.keys.NewCode()
+	late, _, err := s.keys.OwnerCode()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +75,7 @@ func TestACodeIsGoodOnce(t *testing.T) {
 		}
 	}
 	for range 3 * maxCodes {
-		if _, err := s.keys.NewCode(); err != nil {
+		if _, _, err := s.keys.OwnerCode(); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"wf/api"
 	"wf/protocol"
@@ -37,6 +38,15 @@ type Identity struct {
 	Scopes []Scope
 	// Worker is the only worker id that the credentials may register at a hub; "" binds them to none.
 	Worker string
+
+	proof proof
+}
+
+// proof is what a client showed to this server. One that another server introduces showed nothing here.
+type proof struct {
+	own   bool      // it is the own user of this machine, at a socket that checked its peer
+	key   string    // sum of the token; of a login, that of the token to which it belongs
+	until time.Time // when the login ends; zero for a token
 }
 
 // same reports whether two identities allow the same.

@@ -38,8 +38,9 @@ type Hub struct {
 	MadeBy func(request string, run protocol.RunID) bool
 	// DigestKey is that of the digests of requests, which outlives the process; nil is one that does not.
 	DigestKey []byte
-	// NewCode makes a one-time code for a browser; nil where nothing listens for one.
-	NewCode func() (api.Code, error)
+	// NewCode makes a one-time code for a browser of the client whose request the context is of (guard.Of); nil
+	// where nothing listens for one.
+	NewCode func(context.Context) (api.Code, error)
 	Log     *slog.Logger // nil discards it
 	Metrics http.Handler // GET /metrics; nil is none
 	// Ready is nil where the queue can be read; the hub itself knows whether it is closed. nil is always.

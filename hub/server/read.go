@@ -60,11 +60,11 @@ func (s *Server) info(c *call) (any, error) {
 	return Info{"wf.info/v1", cmp.Or(s.Kind, "agent"), s.Name, s.Version, id.Scopes}, nil
 }
 
-func (s *Server) newCode(*call, *struct{}) (any, error) {
+func (s *Server) newCode(c *call, _ *struct{}) (any, error) {
 	if s.NewCode == nil {
 		return nil, protocol.ErrNotFound.With("wf serve --listen 127.0.0.1:8765 listens on one", "there is no address that a browser could open")
 	}
-	code, err := s.NewCode()
+	code, err := s.NewCode(c.Context())
 	return answer{http.StatusCreated, code}, err
 }
 

@@ -31,8 +31,9 @@ type Server struct {
 	// MaxArchive is the most bytes of an archive that is imported; 0 is 4 GiB.
 	MaxArchive int64
 
-	// NewCode makes a one-time code for a browser; nil where nothing listens for one.
-	NewCode func() (api.Code, error)
+	// NewCode makes a one-time code for a browser of the client whose request the context is of (guard.Of); nil
+	// where nothing listens for one.
+	NewCode func(context.Context) (api.Code, error)
 	// Forks is another text for each set of runs that a run shares events with: its own events do not show them.
 	// nil is for a server without forks.
 	Forks func(context.Context, protocol.RunID) (string, error)

@@ -14,11 +14,15 @@ func (p *Printer) ShowServing(s *api.Serving, page string) error {
 	}
 	fmt.Fprintf(p.Out, "%s wf serve  %s  store %s\n", p.Out.Cyan("●"), p.Out.Bold(s.Name), s.Store)
 	for _, l := range s.Listen {
-		if l.Open == "" {
-			fmt.Fprintf(p.Out, "  %s %s\n", p.Out.Dim("socket"), strings.TrimPrefix(l.URL, "unix:"))
-			continue
+		socket, is := strings.CutPrefix(l.URL, "unix:")
+		switch {
+		case is:
+			fmt.Fprintf(p.Out, "  %s %s\n", p.Out.Dim("socket"), socket)
+		case l.Open == "": // no token is the owner's, and the log says so
+			fmt.Fprintf(p.Out, "  %s     %s\n", p.Out.Dim("at"), l.URL)
+		default:
+			fmt.Fprintf(p.Out, "  %s   %s\n", p.Out.Dim("open"), l.Open)
 		}
-		fmt.Fprintf(p.Out, "  %s   %s\n", p.Out.Dim("open"), l.Open)
 	}
 	if s.TokenFile != "" {
 		fmt.Fprintf(p.Out, "  %s  %s\n", p.Out.Dim("token"), s.TokenFile)
@@ -39,6 +43,8 @@ func (p *Printer) ShowHub(h *api.HubServing) error {
 		command := "wf serve --hub " + l.URL
 		if l.Open != "" {
 			fmt.Fprintf(p.Out, "  %s   %s\n", p.Out.Dim("open"), l.Open)
+		}
+		if !strings.HasPrefix(l.URL, "unix:") {
 			command += " --hub-token-file " + h.AgentToken
 		}
 		fmt.Fprintf(p.Out, "  %s  %s\n", p.Out.Dim("agent"), command)
