@@ -93,6 +93,8 @@ var codes = [...]Code{
 	{"store_newer", 500, Owner, "install the version that wrote the store at the server"},
 	{"store_read_only", 500, Owner, "let the server write its store"},
 	{"invalid_config", 500, Owner, "put the config of the server right"},
+	{"workspace_unseen", 500, Owner, "the user of the server gives back the modes of the part of the workspace that is named"},
+	{"left_behind", 500, Owner, "the user of the server removes what a command left in the workspace, before anybody uses git there"},
 	{"sandbox_unavailable", 500, Owner, "the machine of the server lacks what confines commands"},
 	{"embedding_table", 500, Owner, "index the memory anew"},
 	{"unknown_semantics", 501, Owner, "install a newer version at the server"},

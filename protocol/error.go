@@ -103,6 +103,11 @@ var (
 	ErrRestoreOpen     = &Error{"restore_open", "files are being restored there, and that has not ended", "wf restore --continue goes on, wf restore --abort goes back"}
 	ErrExists          = &Error{"file_exists", "a file is there already", "--force replaces it"}
 
+	// ErrUnseen refuses what would go by a look at a workspace that could not be had.
+	ErrUnseen = &Error{"workspace_unseen", "a part of the workspace cannot be looked at", "give its owner back the mode: chmod u+rwx"}
+	// ErrLeft is the alarm of a command that ended: other programs would act on what it left.
+	ErrLeft = &Error{"left_behind", "a command left what git acts on outside of the sandbox, and it could not be removed", "remove it before you use git there"}
+
 	ErrCacheMiss     = &Error{"cache_miss", "there is no result to reuse", "start the run without --offline to have it performed"}
 	ErrRequestReused = &Error{"request_reused", "the request id was used for another request", "send this request with an id of its own"}
 

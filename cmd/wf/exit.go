@@ -39,7 +39,7 @@ var exits = []help.ExitStatus{
 	{Status: 0, Meaning: "done; for a run only after its done event is durable"},
 	{Status: 1, Meaning: "the run failed, is suspended by an error or stalled, or the check found a difference", Codes: []string{
 		errRunFailed.Code, errRunCancelled.Code, errRunSuspended.Code, errDifference.Code, errRefused.Code, errConflicts.Code,
-		protocol.ErrInvalidBlock.Code, protocol.ErrNotFound.Code, protocol.ErrHeadMoved.Code, protocol.ErrServeStopped.Code, protocol.ErrCausedTooDeep.Code, protocol.ErrCacheMiss.Code, service.ErrNothingStaged.Code, service.ErrGit.Code,
+		protocol.ErrInvalidBlock.Code, protocol.ErrNotFound.Code, protocol.ErrHeadMoved.Code, protocol.ErrServeStopped.Code, protocol.ErrCausedTooDeep.Code, protocol.ErrCacheMiss.Code, service.ErrNothingStaged.Code, service.ErrGit.Code, protocol.ErrLeft.Code,
 	}},
 	{Status: 2, Meaning: "wrong usage", Codes: []string{
 		protocol.ErrUsage.Code, protocol.ErrInputs.Code, protocol.ErrAnswer.Code, protocol.ErrMedia.Code, protocol.ErrUpgrade.Code, protocol.ErrUnknownRun.Code, protocol.ErrUnknownStep.Code, protocol.ErrMethod.Code, protocol.ErrNotRunning.Code, protocol.ErrRunDeleted.Code, protocol.ErrNotFinal.Code, protocol.ErrAmbiguous.Code,
@@ -51,7 +51,7 @@ var exits = []help.ExitStatus{
 	}},
 	{Status: 4, Meaning: "model, credentials or sandbox unavailable, or trust wanting", Codes: []string{
 		protocol.ErrModel.Code, protocol.ErrUnauthorized.Code, protocol.ErrForbidden.Code, mcp.ErrUntrusted.Code, protocol.ErrForeign.Code, protocol.ErrUntrusted.Code, protocol.ErrLacks.Code,
-		compose.ErrUnconfined.Code, client.ErrForeignServer.Code, protocol.ErrEmbedding.Code, embed.ErrDimension.Code, embed.ErrTable.Code, embed.ErrAnswer.Code,
+		compose.ErrUnconfined.Code, protocol.ErrUnseen.Code, client.ErrForeignServer.Code, protocol.ErrEmbedding.Code, embed.ErrDimension.Code, embed.ErrTable.Code, embed.ErrAnswer.Code,
 	}},
 	{Status: 5, Meaning: "store unreadable, busy or disk full", Codes: []string{
 		protocol.ErrStore.Code, protocol.ErrNoDirectory.Code, protocol.ErrUnreachable.Code, protocol.ErrFenced.Code, protocol.ErrBusy.Code, protocol.ErrDiskFull.Code, protocol.ErrReadOnly.Code,

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"syscall"
 
+	"golang.org/x/sys/unix"
+
 	"wf/roles/workspace/internal/at"
 )
 
@@ -80,3 +82,6 @@ func follow(path string, end func(at, rest string) bool) (at, rest string, err e
 		rest = to + "/" + rest
 	}
 }
+
+// Bound reports whether a process has a socket open that lies at an absolute path. No process hears of the question.
+func Bound(path string) (bool, error) { return at.Bound(unix.AT_FDCWD, path) }

@@ -39,6 +39,7 @@ func Stat(dir int, name string) (s unix.Stat_t, err error) {
 
 // Link is the text of a link, of up to unix.PathMax bytes. ErrNoLink says that something else lies under the name.
 func Link(dir int, name string) (string, error) {
+	dir, name = from(dir, name)
 	buf := make([]byte, unix.PathMax+1)
 	var n int
 	err := again(func() (err error) { n, err = unix.Readlinkat(dir, name, buf); return err })

@@ -2,6 +2,7 @@ package at
 
 import (
 	"errors"
+	"fmt"
 
 	"golang.org/x/sys/unix"
 )
@@ -65,4 +66,37 @@ func Clone(to, from int) error {
 		}
 	}
 	return err
+}
+
+// Chmod sets the mode of what is open for its name alone.
+func Chmod(fd int, mode uint32) error {
+	return again(func() error { return unix.Chmod(fmt.Sprintf("/proc/self/fd/%d", fd), mode) })
+}
+
+// Ours opens a name in a directory, or the directory itself as ".", so that its mode can be set: whatever mode it has.
+func Ours(dir int, name string) (fd int, err error) { return Open(dir, name, unix.O_PATH) }
+
+// Bound reports whether a socket is open under a name in a directory: anything else there is not, and a file that a process which
+// ended has left. Nothing reaches that process: an address is found before the kinds of two sockets are compared, and no
+// socket that takes connections is of the kind that asks.
+func Bound(dir int, name string) (bool, error) {
+	file, err := Open(dir, name, unix.O_PATH)
+	if err != nil {
+		return false, err
+	}
+	defer unix.Close(file)
+	var s unix.Stat_t
+	if err := unix.Fstat(file, &s); err != nil || s.Mode&unix.S_IFMT != unix.S_IFSOCK {
+		return false, err
+	}
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return false, err
+	}
+	defer unix.Close(fd)
+	err = again(func() error { return unix.Connect(fd, &unix.SockaddrUnix{Name: fmt.Sprintf("/proc/self/fd/%d", file)}) })
+	if errors.Is(err, unix.ECONNREFUSED) {
+		return false, nil
+	}
+	return true, nil // also one that this process may not reach
 }

@@ -1,0 +1,396 @@
+package control
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"wf/protocol"
+)
+
+// A stage is a workspace.
+type stage struct {
+	t    testing.TB
+	root string
+}
+
+func newStage(t testing.TB) stage {
+	t.Helper()
+	root, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return stage{t, root}
+}
+
+func (s stage) path(name string) string { return filepath.Join(s.root, name) }
+
+func (s stage) must(err error) {
+	s.t.Helper()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s stage) write(name, content string) {
+	s.t.Helper()
+	s.must(os.MkdirAll(filepath.Dir(s.path(name)), 0o755))
+	s.must(os.WriteFile(s.path(name), []byte(content), 0o644))
+}
+
+func (s stage) link(name, to string) {
+	s.t.Helper()
+	s.must(os.MkdirAll(filepath.Dir(s.path(name)), 0o755))
+	s.must(os.Symlink(to, s.path(name)))
+}
+
+// git runs git as it is installed, without the settings of whoever runs the test.
+func (s stage) git(args ...string) string {
+	s.t.Helper()
+	cmd := exec.Command("git", args...)
+	cmd.Dir = s.root
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + s.root, "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null",
+		"GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@b", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@b"}
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		s.t.Fatalf("git %v: %v\n%s", args, err, out)
+	}
+	return string(out)
+}
+
+func needsGit(t testing.TB) {
+	t.Helper()
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip(err)
+	}
+}
+
+// The way of a path is the one that the kernel goes.
+func TestTheWayByLinksIsThatOfTheKernel(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		top, err := os.MkdirTemp("", "wf-control-")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer os.RemoveAll(top)
+		if top, err = filepath.EvalSymlinks(top); err != nil {
+			t.Fatal(err)
+		}
+		names := []string{"a", "b", "c", "d"}
+		path := rapid.Custom(func(t *rapid.T) string {
+			return strings.Join(rapid.SliceOfN(rapid.SampledFrom(append(names, "..", ".")), 1, 4).Draw(t, "path"), "/")
+		})
+		for range rapid.IntRange(1, 12).Draw(t, "things") { // some of which cannot be made
+			at := filepath.Join(top, path.Draw(t, "at"))
+			if !strings.HasPrefix(at, top+"/") {
+				continue
+			}
+			switch rapid.IntRange(0, 3).Draw(t, "thing") {
+			case 0:
+				_ = os.MkdirAll(at, 0o755)
+			case 1:
+				_ = os.WriteFile(at, nil, 0o644)
+			case 2:
+				_ = os.Symlink(path.Draw(t, "to"), at)
+			case 3:
+				_ = os.Symlink(filepath.Join(top, path.Draw(t, "to")), at)
+			}
+		}
+		asked := top + "/" + path.Draw(t, "asked")
+		want, err := filepath.EvalSymlinks(asked)
+		got, failed := At(top).Follow(asked)
+		if failed != nil {
+			t.Fatalf("%s: %v", asked, failed)
+		}
+		if (err == nil) != got.There || got.There && got.Path != want {
+			t.Fatalf("%s leads to %q (there: %t), by the kernel to %q, %v", asked, got.Path, got.There, want, err)
+		}
+		for _, l := range got.Links {
+			if real, err := filepath.EvalSymlinks(filepath.Dir(l.Path)); err != nil || real != filepath.Dir(l.Path) {
+				t.Fatalf("the link %s lies behind a link: %q, %v", l.Path, real, err)
+			}
+		}
+	})
+}
+
+// Whatever a mode keeps from its owner is found, and what cannot be looked at is an error, never nothing.
+func TestWhatAModeHidesIsLookedAt(t *testing.T) {
+	for _, mode := range []os.FileMode{0, 0o111, 0o222, 0o444, 0o555, 0o755} {
+		s := newStage(t)
+		s.write("d/e/file", "text")
+		for _, name := range []string{"d/e/file", "d/e", "d"} {
+			s.must(os.Chmod(s.path(name), mode))
+		}
+		e := At(s.root)
+		if b, err := e.read(s.path("d/e/file"), 10); err != nil || string(b) != "text" {
+			t.Errorf("%o: read %q, %v", mode, b, err)
+		}
+		if names, all, err := e.names(s.path("d/e"), 1); err != nil || !all || len(names) != 1 {
+			t.Errorf("%o: names %v, %t, %v", mode, names, all, err)
+		}
+		if _, there, err := e.Lstat(s.path("d/e/none")); there || err != nil {
+			t.Errorf("%o: what is not there: %t, %v", mode, there, err)
+		}
+		s.must(os.Chmod(s.path("d/e"), mode))
+		s.must(os.Chmod(s.path("d"), mode))
+		if err := e.Remove(s.path("d")); err != nil {
+			t.Errorf("%o: remove: %v", mode, err)
+		}
+		if made, err := e.Made(s.path("d")); made != "" || err != nil {
+			t.Errorf("%o: it is there: %q, %v", mode, made, err)
+		}
+	}
+}
+
+// The directory of another user cannot be opened for this one.
+func TestWhatCannotBeLookedAtIsRefused(t *testing.T) {
+	if os.Geteuid() == 0 {
+		t.Skip("root looks at everything")
+	}
+	s := newStage(t)
+	s.link("d", "/root/x") // outside, git sees no more than this user
+	if p, err := At(s.root).Follow(s.path("d/y")); err != nil || p.There {
+		t.Errorf("%+v, %v", p, err)
+	}
+	e := At("/root") // as if it were a workspace
+	if _, err := os.Lstat("/root/x"); !errors.Is(err, os.ErrPermission) {
+		t.Skip("the home directory of root is open: ", err)
+	}
+	_, there, err := e.Lstat("/root/x")
+	if there || !errors.Is(err, protocol.ErrUnseen) || !strings.Contains(err.Error(), "x cannot be looked at") {
+		t.Errorf("%t, %v", there, err)
+	}
+	for what, err := range map[string]error{
+		"repository": second(e.Repository("/root")), "bare": second(e.Bare("/root/x")), "store": second(e.Store("/root/.wf")), "names": third(e.names("/root", 9)),
+		"made": second(e.Made("/root/x")), "put back": second(e.PutBack(Link{Path: "/root/x", To: "y"})),
+	} {
+		if !errors.Is(err, protocol.ErrUnseen) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
+func second[T any](_ T, err error) error        { return err }
+func third[T, U any](_ T, _ U, err error) error { return err }
+
+// A link that a command removed, or put something else in place of, is there again; whatever else happened stays.
+func TestALinkIsPutBack(t *testing.T) {
+	for name, c := range map[string]struct {
+		do   func(s stage, path string)
+		did  bool
+		gone bool
+	}{
+		"nothing":      {func(stage, string) {}, false, false},
+		"removed":      {func(s stage, path string) { s.must(os.Remove(path)) }, true, false},
+		"another link": {func(s stage, path string) { s.must(os.Remove(path)); s.must(os.Symlink("other", path)) }, true, false},
+		"a file":       {func(s stage, path string) { s.must(os.Remove(path)); s.must(os.WriteFile(path, nil, 0)) }, true, false},
+		"a closed directory": {func(s stage, path string) {
+			s.must(os.Remove(path))
+			s.must(os.MkdirAll(path+"/a/b", 0o755))
+			s.must(os.Chmod(path+"/a", 0))
+			s.must(os.Chmod(path, 0o111))
+		}, true, false},
+		"its directory is closed": {func(s stage, path string) {
+			s.must(os.Remove(path))
+			s.must(os.Chmod(filepath.Dir(path), 0o555))
+		}, true, false},
+		"its directory is gone": {func(s stage, path string) { s.must(os.Rename(filepath.Dir(path), s.path("away"))) }, false, true},
+		"its directory is a link": {func(s stage, path string) {
+			s.must(os.Rename(filepath.Dir(path), s.path("away")))
+			s.link(".git", "away")
+		}, false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t)
+			s.link(".git/hooks", "../scripts")
+			c.do(s, s.path(".git/hooks"))
+			did, err := At(s.root).PutBack(Link{Path: s.path(".git/hooks"), To: "../scripts"})
+			if did != c.did || err != nil {
+				t.Errorf("put back: %t, %v", did, err)
+			}
+			if to, err := os.Readlink(s.path(".git/hooks")); to != "../scripts" && !c.gone {
+				t.Errorf("the link is %q, %v", to, err)
+			}
+		})
+	}
+}
+
+// Nothing outside is removed, whatever was put on the way there.
+func TestNothingIsRemovedBehindALink(t *testing.T) {
+	s, outside := newStage(t), newStage(t)
+	outside.write("hooks/pre-commit", "of the user")
+	s.link(".git", outside.root)
+	e := At(s.root)
+	if made, err := e.Made(s.path(".git/hooks")); made != "" || err != nil {
+		t.Errorf("made: %q, %v", made, err)
+	}
+	if err := e.Remove(s.path(".git/hooks")); err == nil {
+		t.Error("it was removed")
+	}
+	if _, err := os.Stat(outside.path("hooks/pre-commit")); err != nil {
+		t.Error(err)
+	}
+}
+
+// What git tracks is read from its index as git itself does, in all of its versions.
+func TestWhatIsTrackedIsThatOfGit(t *testing.T) {
+	needsGit(t)
+	for _, version := range []string{"2", "3", "4"} {
+		for _, format := range []string{"sha1", "sha256"} {
+			t.Run(version+" "+format, func(t *testing.T) {
+				s := newStage(t)
+				s.git("init", "-q", "--object-format="+format)
+				s.git("config", "index.version", version)
+				for i := range 300 {
+					s.write(fmt.Sprintf("dir%d/%s/f%d", i%7, strings.Repeat("x", i%40+1), i), "x")
+				}
+				long := strings.Repeat("d/", 60) + strings.Repeat("n", 200)
+				for _, name := range []string{"a", "a b", "ä", "hooks.d/x", "hooks/pre-commit", "hooks-x", long} {
+					s.write(name, "x")
+				}
+				s.git("add", ".")
+				s.write("later", "x")
+				s.git("add", "-N", "later") // extended flags, in versions from 3
+				s.write("untracked/file", "x")
+				e := At(s.root)
+				listed := strings.Split(strings.TrimSuffix(s.git("ls-files", "-z"), "\x00"), "\x00")
+				for _, name := range listed {
+					if !e.Tracked(s.path(name)) {
+						t.Errorf("%s is tracked", name)
+					}
+				}
+				x := e.index(s.path(".git/index"))
+				if slices.Sort(listed); !slices.Equal(listed, x.paths) {
+					t.Errorf("the index has %d paths, by git %d", len(x.paths), len(listed))
+				}
+				for name, want := range map[string]bool{"hooks": true, "dir1": true, "untracked": false, "untracked/file": false, "hook": false, "a/b": false, "d": true, "none": false} {
+					if got := e.Tracked(s.path(name)); got != want {
+						t.Errorf("%s: tracked: %t", name, got)
+					}
+				}
+			})
+		}
+	}
+	s := newStage(t)
+	s.git("init", "-q")
+	s.write("file", "x")
+	for _, content := range []string{"", "DIRC", "DIRC\x00\x00\x00\x02\xff\xff\xff\xff", "DIRC\x00\x00\x00\x04\x00\x00\x00\x01" + strings.Repeat("\xff", 80)} {
+		s.write(".git/index", content)
+		if At(s.root).Tracked(s.path("file")) {
+			t.Errorf("by the index %q the file is tracked", content)
+		}
+	}
+}
+
+// Whatever git itself says that it reads as settings, and where it looks for hooks, is among the places: of any layout with links, includes and
+// worktrees.
+func TestPlacesAreWhereGitLooks(t *testing.T) {
+	needsGit(t)
+	for name, make := range map[string]func(s stage){
+		"as git makes it": func(stage) {},
+		"hooks are a link": func(s stage) {
+			s.write("tools/hooks/pre-commit", "x")
+			s.must(os.RemoveAll(s.path(".git/hooks")))
+			s.link(".git/hooks", "../tools/hooks")
+		},
+		"links to links": func(s stage) {
+			s.write("t/h/pre-commit", "x")
+			s.link("u", "t")
+			s.must(os.RemoveAll(s.path(".git/hooks")))
+			s.link(".git/hooks", s.path("u/h"))
+		},
+		"a hook is a link": func(s stage) { s.write("scripts/check", "x"); s.link(".git/hooks/pre-commit", "../../scripts/check") },
+		"the config is a link": func(s stage) {
+			s.must(os.Rename(s.path(".git/config"), s.path("shared.config")))
+			s.link(".git/config", "../shared.config")
+		},
+		"hooksPath":           func(s stage) { s.write("h/pre-commit", "x"); s.git("config", "core.hooksPath", "h") },
+		"hooksPath is a link": func(s stage) { s.write("h/pre-commit", "x"); s.link("l", "h"); s.git("config", "core.hooksPath", "l") },
+		"husky": func(s stage) {
+			s.write(".husky/_/pre-commit", "x")
+			s.write(".husky/pre-commit", "x")
+			s.git("config", "core.hooksPath", ".husky/_")
+		},
+		"includes in a row": func(s stage) {
+			s.git("config", "include.path", "../one")
+			s.write("one", "[include]\n\tpath = two/three\n")
+			s.link("two", "deep/er")
+			s.write("deep/er/three", "[core]\n\thooksPath = found\n[include]\n\tpath = ../four\n")
+			s.write("deep/four", "[a]\n\tb = c\n")
+			s.write("found/pre-commit", "x")
+		},
+		"the directory is a link": func(s stage) { s.must(os.Rename(s.path(".git"), s.path("store"))); s.link(".git", "store") },
+		"a file names it":         func(s stage) { s.must(os.Rename(s.path(".git"), s.path("store"))); s.write(".git", "gitdir: store\n") },
+		"a link to a file names it": func(s stage) {
+			s.must(os.Rename(s.path(".git"), s.path("store")))
+			s.write("named", "gitdir: ./store\n")
+			s.link(".git", "named")
+		},
+		"settings of a worktree": func(s stage) {
+			s.git("config", "extensions.worktreeConfig", "true")
+			s.git("config", "--worktree", "a.b", "c")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t)
+			s.git("init", "-q", ".")
+			make(s)
+			parts, err := At(s.root).Repository(s.root)
+			if err != nil {
+				t.Fatal(err)
+			}
+			covered := func(path string) bool {
+				return slices.ContainsFunc(parts.Places, func(p Place) bool { return p.There && (path == p.Path || strings.HasPrefix(path, p.Path+"/")) })
+			}
+			for line := range strings.Lines(s.git("config", "--list", "--show-origin")) {
+				file, _, _ := strings.Cut(strings.TrimPrefix(line, "file:"), "\t")
+				if !filepath.IsAbs(file) {
+					file = s.root + "/" + file // not cleaned: a link may lie before ..
+				}
+				if real, err := filepath.EvalSymlinks(file); err != nil || !covered(real) {
+					t.Errorf("git reads %s, %v: it is not among %+v", real, err, parts.Places)
+				}
+			}
+			hooks := strings.TrimSpace(s.git("rev-parse", "--git-path", "hooks"))
+			if !filepath.IsAbs(hooks) {
+				hooks = s.path(hooks)
+			}
+			entries, err := os.ReadDir(hooks)
+			s.must(err)
+			for _, e := range entries {
+				if real, err := filepath.EvalSymlinks(filepath.Join(hooks, e.Name())); err != nil || !covered(real) {
+					t.Errorf("git runs %s, %v: it is not among %+v", real, err, parts.Places)
+				}
+			}
+		})
+	}
+}
+
+// What the walls know of control files they know by an Eye alone: a look of another kind has an error that is easily taken for nothing.
+func TestTheWallsLookByAnEye(t *testing.T) {
+	other := regexp.MustCompile(`\b(?:os\.(?:Lstat|Stat|ReadDir|Readlink|ReadFile|Open)|filepath\.(?:EvalSymlinks|Walk|WalkDir|Glob))\(`)
+	files, err := filepath.Glob("*.go")
+	if err != nil || len(files) == 0 {
+		t.Skip("skipped: the sources are not here: ", err)
+	}
+	for _, file := range append(files, "../../../agentkit/sandbox/protect.go", "../appear/control.go", "../appear/target.go", "../appear/sockets.go") {
+		if file == "eye.go" || strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		b, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m := other.Find(b); m != nil {
+			t.Errorf("%s looks by %s", file, m)
+		}
+	}
+}
