@@ -19,6 +19,8 @@ type Appeared struct {
 	// Unprotected is how many repositories of the workspace commands can give other settings and hooks,
 	// since there are too many of them.
 	Unprotected int `cbor:"unprotected,omitempty" json:"unprotected,omitempty"`
+	// Left is an alarm: paths from the workspace on which git acts, and that could not be removed or put back.
+	Left []string `cbor:"left,omitempty" json:"left,omitempty"`
 }
 
 // FoundMax is how many Found an Appeared lists.
@@ -29,6 +31,8 @@ type Found struct {
 	Kind    FoundKind `cbor:"kind" json:"kind"`
 	Path    string    `cbor:"path" json:"path"` // from the workspace, of at most 300 bytes
 	Changed bool      `cbor:"changed,omitempty" json:"changed,omitempty"`
+	// Link is an alarm: the path of a link of the repository by which git acts on what was changed.
+	Link string `cbor:"link,omitempty" json:"link,omitempty"`
 }
 
 // FoundKind is what is at a path.
@@ -66,9 +70,18 @@ func (a *Appeared) Clean(clean func(string) string) *Appeared {
 	out := *a
 	out.Found = slices.Clone(a.Found)
 	for i := range out.Found {
-		out.Found[i].Path = clean(out.Found[i].Path)
+		out.Found[i].Path, out.Found[i].Link = clean(out.Found[i].Path), clean(out.Found[i].Link)
+	}
+	out.Left = slices.Clone(a.Left)
+	for i := range out.Left {
+		out.Left[i] = clean(out.Left[i])
 	}
 	return &out
+}
+
+// Alarm reports whether a program of the user would act, unasked, on what an agent left, so that a person should look first.
+func (a *Appeared) Alarm() bool {
+	return a != nil && (len(a.Left) > 0 || slices.ContainsFunc(a.Found, func(f Found) bool { return f.Link != "" }))
 }
 
 // String is one line for people, without the maker: "made a git repository in sub/: wf does not act on it; your
@@ -85,6 +98,9 @@ func (a *Appeared) String() string {
 			words = [2]string{string(f.Kind), "programs"}
 		}
 		what, program := words[0]+" "+f.Path, words[1]
+		if f.Link != "" {
+			what += " (by the link " + f.Link + ")"
+		}
 		if f.Changed {
 			changed = append(changed, what)
 		} else {
@@ -102,6 +118,9 @@ func (a *Appeared) String() string {
 		did = append(did, "changed "+strings.Join(changed, ", "))
 	}
 	var parts []string
+	if len(a.Left) > 0 {
+		parts = append(parts, "left "+strings.Join(a.Left, ", ")+", which git acts on and wf could not remove: remove it before you use git there")
+	}
 	if len(did) > 0 {
 		text := strings.Join(did, ", ")
 		if a.More > 0 {
@@ -125,5 +144,9 @@ func (a *Appeared) String() string {
 	if a.Unprotected > 0 {
 		parts = append(parts, fmt.Sprintf("commands can change the git settings of %d repositories: the workspace holds more than are protected", a.Unprotected))
 	}
-	return strings.Join(parts, "; ")
+	text := strings.Join(parts, "; ")
+	if a.Alarm() {
+		text = "ALARM: " + text
+	}
+	return text
 }

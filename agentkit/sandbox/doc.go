@@ -22,8 +22,8 @@
 // # Not promised
 //
 // Landlock does not hide names: whether a path exists, and its size and times, can be seen.
-// What git and wf act on outside of the sandbox, .wf and the settings and hooks of .git, is
-// read-only where it exists when a command starts, but for links; a command can make new ones.
+// What git and wf act on outside of the sandbox (package control) is read-only where it exists when a command starts, at the place
+// to which links lead; what a command makes of it anew is removed when it has ended, or told.
 // Without namespaces (Tier.Namespaces) it can be written, and the mode, owner and times of files outside of the
 // workspace can be changed as far as the user may, so such a tier has fewer sockets in return.
 // Processor time is bounded by Run's context alone.

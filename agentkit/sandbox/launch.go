@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"os"
+	"syscall"
 	"time"
 
 	"wf/protocol"
@@ -27,6 +28,7 @@ type launch struct {
 	Merged   int       // the descriptor of the mount that lies over Work, 0 for none
 	Overlays []overlay // may be written, and what is written stays in the workspace's own directory
 	Protect  []string  // read-only although inside of Write
+	Anchors  []string  // directories inside of Write that cannot be moved
 	Sockets  []string  // out of reach although inside of Read or Write
 	SSHAgent string    // the socket of the user's agent, "" is none
 
@@ -41,16 +43,20 @@ type launch struct {
 
 	Probe bool // put up the walls and end
 
-	absent []string            // in the workspace: what is removed afterwards if the command makes it
-	look   func(*launch) error // fills in Env, Read, Links, Protect, Sockets and absent, while the launcher starts; nil is done
-	met    func(string)
-	stdin  *os.File
-	view   *workspace.View // in which Work lies, nil for none
-	layers []*os.File      // held as long as the Overlays are mounted
+	control *protection         // what is undone of what the command did to repositories; nil for nothing
+	look    func(*launch) error // fills in Env, Read, Links, Protect, Sockets and control, while the launcher starts; nil is done
+	met     func(string)
+	stdin   *os.File
+	view    *workspace.View // in which Work lies, nil for none
+	layers  []*os.File      // held as long as the Overlays are mounted
 
 	span     *appear.Span // until what the command left is reported
 	appeared func(*protocol.Appeared)
 }
+
+// errMoved says that the workspace was changed while the walls of a command were put up: nothing was run. It is a number, which a
+// launcher reports.
+const errMoved = syscall.ESTALE
 
 // A symlink is a link as the machine has it.
 type symlink struct{ Path, To string }

@@ -2,24 +2,15 @@ package sandbox
 
 import (
 	"errors"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"wf/protocol"
-	"wf/roles/workspace"
 	"wf/roles/workspace/appear"
+	"wf/roles/workspace/control"
 )
-
-// gitControl are the parts of a git directory that say what git runs and where it reads and
-// writes. The rest, such as objects, refs, index, logs and HEAD, changes with each commit.
-var gitControl = []string{"config", "config.worktree", "hooks", "info", "commondir", "gitdir", "objects/info/alternates", "objects/info/http-alternates"}
-
-// innerMax is how many git directories of submodules and worktrees are protected one by one;
-// where there are more, all of them are read-only as a whole.
-const innerMax = 32
 
 // Bounds of what is protected beside the repository of the workspace: each path is a few mounts.
 const (
@@ -27,39 +18,52 @@ const (
 	pathsMax  = 1_000
 )
 
-// unwanted are the parts of a repository that no command of git puts where they were not, but for settings
-// of one worktree, and that have git run what they say. A mount cannot keep them from being made: see unmake.
-var unwanted = []string{"commondir", "hooks", "config.worktree"}
-
-// A protection is what of a workspace others read as orders, as far as it exists: what wf keeps, and what
-// controls its git repositories. Where there are namespaces paths are read-only. Links are not protected, only
-// what they lead to where it is in the list itself.
+// A protection is what of a workspace others read as orders: what wf keeps, and what controls its git repositories
+// (control.Parts). Where there are namespaces paths are read-only.
 type protection struct {
-	work        string
+	eye  *control.Eye
+	work string
+
 	paths       []string
-	absent      []string // unwanted parts that are not there now
-	unprotected int      // repositories for which there are too many
+	anchors     []string       // directories that stay where they are
+	absent      []string       // unwanted parts that are not there now
+	links       []control.Link // that lead to a part: no mount keeps them from being replaced
+	unprotected int            // repositories for which there are too many
 }
 
 // protected are the repositories on the way to the directory of a command, whatever made them, and those that
-// were found in the workspace, up to nestedMax.
-func protected(work, dir string, found []appear.Repository) *protection {
-	p := &protection{work: work}
+// were found in the workspace, up to nestedMax. An error says that one could not be looked at.
+func protected(work, dir string, found []appear.Repository) (*protection, error) {
+	p := &protection{eye: control.At(work), work: work}
 	way := map[string]bool{}
 	for at := dir; within(at, work); at = filepath.Dir(at) {
-		if at == work || p.isThere(filepath.Join(at, ".git")) {
-			p.repository(at)
-			p.add(filepath.Join(at, ".wf"))
+		git, err := p.add(p.eye.Repository(at))
+		if err != nil {
+			return nil, err
+		}
+		if at == work || git {
+			if _, err := p.add(p.eye.Store(filepath.Join(at, ".wf"))); err != nil {
+				return nil, err
+			}
 			way[at] = true
 		}
 		if at == work {
 			break
 		}
 	}
+	above, err := p.eye.Above()
+	if err == nil && above != "" {
+		_, err = p.add(p.eye.Repository(above))
+	}
+	if err != nil {
+		return nil, err
+	}
 	nested := 0
 	for _, r := range found {
+		if err := p.mount(r.Rebases...); err != nil {
+			return nil, err
+		}
 		if way[filepath.Dir(r.Path)] && r.Kind != protocol.FoundBare {
-			p.named(r)
 			continue
 		}
 		if nested >= nestedMax || len(p.paths) > pathsMax {
@@ -67,167 +71,169 @@ func protected(work, dir string, found []appear.Repository) *protection {
 			continue
 		}
 		before := len(p.paths)
-		switch r.Kind {
-		case protocol.FoundStore:
-			p.add(r.Path)
-		case protocol.FoundBare:
-			p.control(r.Path)
-		default:
-			p.repository(filepath.Dir(r.Path))
+		if _, err := p.add(r.Parts(p.eye)); err != nil {
+			return nil, err
 		}
-		p.named(r)
 		if len(p.paths) > before {
 			nested++
 		}
 	}
 	slices.Sort(p.paths)
 	p.paths = slices.Compact(p.paths)
-	return p
+	slices.Sort(p.anchors)
+	p.anchors = slices.Compact(p.anchors)
+	running.begin(p.absent)
+	return p, nil
 }
 
-// named protects what a repository names beside itself, unless a link leads there.
-func (p *protection) named(r appear.Repository) {
-	for _, path := range slices.Concat(r.Names, r.Rebases) {
-		if real, err := workspace.Real(path); err == nil && real == path {
-			p.add(path)
-		}
-	}
-}
-
-// unmake removes what a command has made of the absent, and tells which.
-func unmake(work string, absent []string) (made []string, err error) {
-	root, err := os.OpenRoot(workspace.Opened(work))
+// add protects the parts of a repository, and reports whether there are any.
+func (p *protection) add(parts control.Parts, err error) (any bool, _ error) {
 	if err != nil {
-		return nil, workspace.Named(err, work)
+		return false, err
 	}
-	defer root.Close()
-	var errs []error
-	for _, path := range absent {
-		name, err := filepath.Rel(work, path)
-		if err != nil {
-			return made, err
-		}
-		if _, err := root.Lstat(name); err != nil {
-			continue // not made, or no longer in the workspace
-		}
-		made = append(made, name)
-		errs = append(errs, root.RemoveAll(name))
-	}
-	return made, errors.Join(errs...)
-}
-
-func (p *protection) isThere(path string) bool {
-	info, err := os.Lstat(workspace.Opened(path))
-	return err == nil && (info.IsDir() || info.Mode().IsRegular())
-}
-
-// add protects a path that is there. The directories on the way to it are no links.
-func (p *protection) add(path string) {
-	if within(path, p.work) && path != p.work && p.isThere(path) {
-		p.paths = append(p.paths, path)
-	}
-}
-
-// repository protects what controls the repository that has its .git in a directory.
-func (p *protection) repository(top string) {
-	git := filepath.Join(top, ".git")
-	info, err := os.Lstat(workspace.Opened(git))
-	switch {
-	case err != nil:
-		return
-	case info.Mode().IsRegular():
-		p.add(git)
-		for _, dir := range workspace.GitDirs(top) {
-			p.control(dir)
-		}
-	case info.IsDir():
-		p.control(git)
-	}
-}
-
-// control protects a git directory and those within it.
-func (p *protection) control(git string) {
-	if real, err := workspace.Real(git); err != nil || real != git {
-		return
-	}
-	p.directory(git)
-	for _, of := range []string{"modules", "worktrees"} {
-		outer := filepath.Join(git, of)
-		if info, err := os.Lstat(workspace.Opened(outer)); err != nil || !info.IsDir() {
-			continue
-		}
-		inner, all := gitDirsIn(outer, innerMax, 4)
-		if !all {
-			p.add(outer)
-			continue
-		}
-		for _, dir := range inner {
-			p.directory(dir)
-		}
-	}
-}
-
-// directory protects one git directory.
-func (p *protection) directory(git string) {
-	for _, name := range gitControl {
-		p.direct(git, name)
-	}
-	for _, name := range unwanted {
-		path := filepath.Join(git, name)
-		if _, err := os.Lstat(workspace.Opened(path)); errors.Is(err, fs.ErrNotExist) && within(path, p.work) {
+	for _, path := range parts.Absent {
+		if within(path, p.work) {
 			p.absent = append(p.absent, path)
+			p.anchors = append(p.anchors, filepath.Dir(path))
 		}
 	}
-}
-
-// direct protects a path below a directory unless a part of it is a link.
-func (p *protection) direct(dir, name string) {
-	at := dir
-	for _, part := range strings.Split(filepath.Dir(name), "/") {
-		at = filepath.Join(at, part)
-		if info, err := os.Lstat(workspace.Opened(at)); err != nil || !info.IsDir() {
-			return
-		}
-	}
-	p.add(filepath.Join(dir, name))
-}
-
-// gitDirsIn lists the git directories below a directory, which may have names of several parts;
-// all is false where there are more than most, or deeper ones.
-func gitDirsIn(dir string, most, depth int) (found []string, all bool) {
-	entries, err := os.ReadDir(workspace.Opened(dir))
-	if err != nil || depth == 0 || len(entries) > 8*most {
-		return nil, false
-	}
-	for _, e := range entries {
-		if !e.IsDir() {
-			continue
-		}
-		at := filepath.Join(dir, e.Name())
-		below := at
-		if isGitDir(at) {
-			found = append(found, at)
-			if below = filepath.Join(at, "modules"); !isDir(below) {
-				continue
+	for _, place := range parts.Places {
+		for _, l := range place.Links {
+			if l.Own && within(l.Path, p.work) && !slices.Contains(p.links, l) {
+				p.links = append(p.links, l)
+				p.anchors = append(p.anchors, filepath.Dir(l.Path))
 			}
 		}
-		more, all := gitDirsIn(below, most-len(found), depth-1)
-		if found = append(found, more...); !all || len(found) > most {
-			return nil, false
+		if place.Inner && running.mayNotMake(place.Path) {
+			p.absent = append(p.absent, place.Path)
+			continue
+		}
+		if !place.There || place.Whole || p.compared(place) {
+			continue
+		}
+		if err := p.mount(place.Path); err != nil {
+			return true, err
 		}
 	}
-	return found, true
+	return len(parts.Places)+len(parts.Absent) > 0, nil
 }
 
-// isGitDir goes by what is protected: a command could remove HEAD, and put it back later.
-func isGitDir(dir string) bool {
-	return slices.ContainsFunc([]string{"HEAD", "config", "commondir", "gitdir"}, func(name string) bool {
-		_, err := os.Lstat(workspace.Opened(filepath.Join(dir, name)))
-		return err == nil
-	})
+// compared reports whether a place is a file of the worktree that git tracks: switch, stash or merge write it, and fail at a
+// mount. The watch of the workspace tells by which link git acts on it, once it is another.
+func (p *protection) compared(place control.Place) bool {
+	return len(place.Links) > 0 && within(place.Path, p.work) && p.eye.Tracked(place.Path)
 }
 
-func isDir(path string) bool {
-	info, err := os.Lstat(workspace.Opened(path))
-	return err == nil && info.IsDir()
+// mount protects paths that are there.
+func (p *protection) mount(paths ...string) error {
+	for _, path := range paths {
+		if !within(path, p.work) || path == p.work {
+			continue
+		}
+		_, there, err := p.eye.Lstat(path)
+		if err != nil {
+			return err
+		}
+		if there {
+			p.paths = append(p.paths, path)
+		}
+	}
+	return nil
+}
+
+// undone is what a protection has undone of what a command did, and what it could not undo: paths from the workspace.
+type undone struct {
+	removed, putBack, left []string
+	failed                 error // why, for those that are left
+}
+
+// undo removes what a command has made of the absent, and puts the links back that it has replaced.
+func (p *protection) undo() (u undone) {
+	if p == nil {
+		return u
+	}
+	defer running.end(p.absent)
+	eye := control.At(p.work)
+	note := func(path string, did bool, err error, done *[]string) {
+		name := strings.TrimPrefix(path, p.work+"/")
+		switch {
+		case err != nil:
+			u.left, u.failed = append(u.left, name), errors.Join(u.failed, err)
+		case did:
+			*done = append(*done, name)
+		}
+	}
+	for _, path := range p.absent {
+		made, err := eye.Made(path)
+		if made != "" {
+			err = eye.Remove(made)
+		}
+		note(path, made != "", err, &u.removed)
+	}
+	for _, l := range p.links {
+		did, err := eye.PutBack(l)
+		note(l.Path, did, err, &u.putBack)
+	}
+	return u
+}
+
+// running are the paths that commands of this process, which run now, may not make: a command that begins meanwhile finds there what one of
+// them has made, and may not make it anew.
+var running runningCommands
+
+type runningCommands struct {
+	mu     sync.Mutex
+	absent map[string]int
+}
+
+func (r *runningCommands) begin(absent []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.absent == nil {
+		r.absent = map[string]int{}
+	}
+	for _, path := range absent {
+		r.absent[path]++
+	}
+}
+
+func (r *runningCommands) end(absent []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, path := range absent {
+		if r.absent[path]--; r.absent[path] == 0 {
+			delete(r.absent, path)
+		}
+	}
+}
+
+func (r *runningCommands) mayNotMake(path string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.absent[path] > 0
+}
+
+// alarm is the error of what is left, nil for nothing.
+func (u undone) alarm(work string) error {
+	if len(u.left) == 0 {
+		return nil
+	}
+	left := strings.Join(u.left, ", ")
+	return protocol.ErrLeft.With("remove "+left+" before you use git in "+work+"; then go on",
+		"ALARM: the command left %s, which git acts on outside of the sandbox, and which could not be removed: %v", left, u.failed)
+}
+
+// String tells what was undone, "" for nothing.
+func (u undone) String() string {
+	var did []string
+	if len(u.removed) > 0 {
+		did = append(did, "removed "+strings.Join(u.removed, ", "))
+	}
+	if len(u.putBack) > 0 {
+		did = append(did, "put back "+strings.Join(u.putBack, ", "))
+	}
+	if len(did) == 0 {
+		return ""
+	}
+	return "[sandbox: " + strings.Join(did, " and ") + ", by which git would run programs outside of the sandbox]\n"
 }

@@ -83,6 +83,7 @@ func pivot(root int) error {
 type planned struct {
 	path, from string   // from "" is an empty one in memory
 	closed     bool     // read-only
+	wall       bool     // without it the command would not be confined
 	over       *overlay // the tree is read-only below a layer of its own
 }
 
@@ -124,16 +125,22 @@ func (l *launch) plan() []planned {
 	for _, path := range l.Write {
 		add(planned{path: path, from: path})
 	}
-	for _, path := range l.Protect {
-		// The directories around it are mounts too, so that none can be moved out of the way.
-		for parent := filepath.Dir(path); inside(parent, l.Write) && !slices.Contains(l.Write, parent); parent = filepath.Dir(parent) {
-			add(planned{path: parent, from: parent})
+	// A directory that is a mount cannot be moved out of the way, nor can those around it.
+	anchor := func(dir string) {
+		for ; inside(dir, l.Write) && !slices.Contains(l.Write, dir); dir = filepath.Dir(dir) {
+			add(planned{path: dir, from: dir, wall: true})
 		}
-		add(planned{path: path, from: path, closed: true})
+	}
+	for _, dir := range l.Anchors {
+		anchor(dir)
+	}
+	for _, path := range l.Protect {
+		anchor(filepath.Dir(path))
+		add(planned{path: path, from: path, closed: true, wall: true})
 	}
 	for _, path := range l.Sockets {
 		if inside(path, l.Write) || inside(path, l.Read) {
-			add(planned{path: path, from: os.DevNull, closed: true})
+			add(planned{path: path, from: os.DevNull, closed: true, wall: inside(path, l.Write)})
 		}
 	}
 	slices.SortStableFunc(plan, func(a, b planned) int {
@@ -184,20 +191,27 @@ const copyMax = 64 << 10
 
 func (p planned) copies() bool { return p.closed && p.from == p.path && within(p.path, "/etc") }
 
-// take opens the planned trees, but for those that are not there.
+// take opens the planned trees. One that the command is given may not be there, or not be for the user: then the command does
+// not have it. One that is a wall was there when it was looked at.
 func take(plan []planned) ([]tree, error) {
 	var out []tree
 	for _, p := range plan {
 		t, err := p.take()
-		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
-			continue
-		}
-		if err != nil {
+		switch {
+		case err == nil:
+			out = append(out, t)
+		case p.wall && moved(err):
+			return nil, fmt.Errorf("take %s, which was moved meanwhile: %w", p.path, errMoved)
+		case p.wall, !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission):
 			return nil, fmt.Errorf("take %s: %w", p.path, err)
 		}
-		out = append(out, t)
 	}
 	return out, nil
+}
+
+// moved reports whether something else is under a path, or nothing, than when it was looked at.
+func moved(err error) bool {
+	return errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP)
 }
 
 // small is the content of a file of at most copyMax bytes, not nil; of anything else it is nil. System calls alone are
@@ -283,6 +297,12 @@ func (r *newRoot) attach(t tree) error {
 		return unix.MoveMount(t.fd, "", r.fd, "."+t.path, unix.MOVE_MOUNT_F_EMPTY_PATH)
 	}
 	place, err := r.open(t.path)
+	switch {
+	case t.wall && moved(err):
+		return fmt.Errorf("it was moved meanwhile: %w", errMoved)
+	case t.from == os.DevNull && moved(err):
+		return nil // a socket that has no name in here
+	}
 	if errors.Is(err, unix.ENOENT) {
 		if err := r.place(t); err != nil {
 			return err

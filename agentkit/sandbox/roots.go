@@ -3,6 +3,7 @@ package sandbox
 import (
 	"bufio"
 	"cmp"
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -10,6 +11,9 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"wf/roles/workspace"
+	"wf/roles/workspace/appear"
 )
 
 // A host is what the environment says about this machine: where toolchains and caches lie.
@@ -286,26 +290,49 @@ func (h host) granted(dir string) string {
 	return real
 }
 
-// sockets lists the sockets with a path on which somebody listens now. Landlock before
-// version 9 does not know about them.
-func sockets() []string {
+// sockets lists the sockets with a path on which some process listens now: Landlock before version 9 does not know about them. Those of
+// the workspace are found by their files, since the name by which a socket was bound is another once it, or a directory on its way,
+// was moved; others by these names. One that cannot be looked at may be one.
+func sockets(work string, watch *appear.Watch) (out []string, err error) {
 	f, err := os.Open("/proc/net/unix")
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil // no unix sockets in this kernel
+	}
 	if err != nil {
-		return nil // no unix sockets in this kernel
+		return nil, err
 	}
 	defer f.Close()
-	var out []string
-	seen := map[string]bool{}
-	for lines := bufio.NewScanner(f); lines.Scan(); {
-		i := strings.IndexByte(lines.Text(), '/')
-		if i < 0 {
-			continue
+	lost := false // one may be where no other file is looked for
+	lines := bufio.NewScanner(f)
+	for lines.Scan() {
+		path := boundPath(lines.Text())
+		info, err := os.Lstat(path)
+		switch {
+		case path == "" || path[0] == '@':
+		case filepath.IsAbs(path) && (err == nil && info.Mode()&fs.ModeSocket != 0 || errors.Is(err, fs.ErrPermission)):
+			out = append(out, path)
+		default:
+			lost = lost || !filepath.IsAbs(path) || within(path, work)
 		}
-		path := lines.Text()[i:]
-		if info, err := os.Lstat(path); err == nil && info.Mode()&fs.ModeSocket != 0 && !seen[path] {
-			seen[path] = true
+	}
+	if err := lines.Err(); err != nil {
+		return nil, err
+	}
+	found, err := watch.Sockets(lost)
+	for _, path := range found {
+		if bound, err := workspace.Bound(path); err != nil && !errors.Is(err, fs.ErrNotExist) || bound {
 			out = append(out, path)
 		}
 	}
-	return out
+	slices.Sort(out)
+	return slices.Compact(out), err
+}
+
+// boundPath is the name by which a socket was bound, of a line of /proc/net/unix; "" for one without.
+func boundPath(line string) string {
+	for range 6 {
+		_, line, _ = strings.Cut(line, " ")
+	}
+	_, path, _ := strings.Cut(strings.TrimLeft(line, " "), " ") // behind the inode
+	return path
 }

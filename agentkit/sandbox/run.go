@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"wf/protocol"
 	"wf/roles/workspace"
 	"wf/roles/workspace/appear"
 )
@@ -21,8 +22,9 @@ import (
 // by one for both.
 //
 // When ctx is done the command gets SIGTERM, and SIGKILL after its grace; Run then returns ctx's
-// error. An error that wraps ErrUnavailable means that the machine cannot confine commands;
-// any other that this one could not be started. Neither has run anything.
+// error. An error that wraps ErrUnavailable means that the machine cannot confine commands, one that wraps
+// protocol.ErrUnseen that a part of the workspace cannot be looked at, and any other that this command could not be started. None of
+// them has run anything. An error that wraps protocol.ErrLeft is an alarm: the command ran, and left what could not be removed.
 func Run(ctx context.Context, p Policy, args []string, stdout, stderr io.Writer) (int, error) {
 	at := probed()
 	if !at.tier.Holds {
@@ -33,6 +35,18 @@ func Run(ctx context.Context, p Policy, args []string, stdout, stderr io.Writer)
 		return 0, fmt.Errorf("confine %s: %w", args[0], err)
 	}
 	defer release()
+	for again := startsMax - 1; ; again-- {
+		code, err := p.once(ctx, at, args, stdout, stderr)
+		if again == 0 || !errors.Is(err, errMoved) {
+			return code, err
+		}
+	}
+}
+
+// startsMax is how often a command is started whose workspace changes meanwhile.
+const startsMax = 3
+
+func (p Policy) once(ctx context.Context, at found, args []string, stdout, stderr io.Writer) (int, error) {
 	l, err := p.launch(at, args)
 	if err != nil {
 		return 0, fmt.Errorf("confine %s: %w", args[0], err)
@@ -41,21 +55,29 @@ func Run(ctx context.Context, p Policy, args []string, stdout, stderr io.Writer)
 	return l.clean(ctx, at.flags(p), stdout, stderr)
 }
 
-// clean runs a launch, and removes what it left in a repository that would have the user's own git run
+// clean runs a launch, and undoes what it did to a repository that would have the user's own git run
 // programs of its choice. It tells what else appeared.
 func (l *launch) clean(ctx context.Context, flags uintptr, stdout, stderr io.Writer) (int, error) {
 	code, err := l.run(ctx, flags, stdout, stderr)
-	made, failed := unmake(l.Write[0], l.absent)
-	if a := l.span.End(); a != nil && l.appeared != nil {
+	undone := l.control.undo()
+	a := l.span.End()
+	if len(undone.left) > 0 {
+		if a == nil {
+			a = &protocol.Appeared{Found: []protocol.Found{}}
+		}
+		a.Left = undone.left
+	}
+	if a != nil && l.appeared != nil {
 		l.appeared(a)
 	}
-	if failed != nil {
-		return code, errors.Join(err, fmt.Errorf("remove %s, which the command made: %w", strings.Join(made, ", "), failed))
-	}
-	if to := cmp.Or(stderr, stdout); len(made) > 0 && to != nil {
-		if _, failed := fmt.Fprintf(to, "[sandbox: removed %s, by which git would run programs outside of the sandbox]\n", strings.Join(made, ", ")); failed != nil {
-			return code, errors.Join(err, failed)
+	failed := undone.alarm(l.At)
+	if to, text := cmp.Or(stderr, stdout), undone.String(); text != "" && to != nil {
+		if _, err := io.WriteString(to, text); err != nil {
+			failed = errors.Join(failed, err)
 		}
+	}
+	if failed != nil {
+		return code, errors.Join(failed, err)
 	}
 	return code, err
 }
@@ -179,11 +201,17 @@ func (p Policy) launch(at found, args []string) (launch, error) {
 		} else {
 			l.span = watch.Begin()
 		}
-		control := protected(work, dir, watch.Repositories())
-		if at.tier.Namespaces {
-			watch.Unprotected(control.unprotected)
+		var err error
+		if l.control, err = protected(work, dir, watch.Repositories()); err != nil {
+			return err
 		}
-		l.Protect, l.absent, l.Sockets = control.paths, control.absent, sockets()
+		if at.tier.Namespaces {
+			watch.Unprotected(l.control.unprotected)
+			if l.Sockets, err = sockets(work, watch); err != nil {
+				return err
+			}
+		}
+		l.Protect, l.Anchors = l.control.paths, l.control.anchors
 		readable := slices.Concat(host.readable(), p.Read, given)
 		l.Read = host.existing(readable)
 		if linked := workspace.Linked(work); linked != "" && !slices.Contains(l.Read, linked) {

@@ -25,28 +25,3 @@ func Linked(top string) string {
 	}
 	return filepath.Dir(filepath.Dir(own))
 }
-
-// GitDirs are the directories, absolute and without links, of the repository that the file .git
-// of the directory top names; none where it names no repository.
-func GitDirs(top string) []string {
-	line, err := small(unix.AT_FDCWD, filepath.Join(top, ".git"))
-	if err != nil {
-		return nil
-	}
-	git, ok := strings.CutPrefix(strings.TrimRight(line, "\r\n"), "gitdir: ")
-	if !ok {
-		return nil
-	}
-	if !filepath.IsAbs(git) {
-		git = filepath.Join(top, git)
-	}
-	out := []string{filepath.Clean(git)}
-	if line, err = small(unix.AT_FDCWD, filepath.Join(git, "commondir")); err == nil {
-		common := strings.TrimRight(line, "\r\n")
-		if !filepath.IsAbs(common) {
-			common = filepath.Join(git, common)
-		}
-		out = append(out, filepath.Clean(common))
-	}
-	return out
-}

@@ -8,6 +8,7 @@ import (
 	"hash/fnv"
 	"io"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,39 +16,45 @@ import (
 	"golang.org/x/sys/unix"
 
 	"wf/protocol"
-	"wf/roles/workspace"
+	"wf/roles/workspace/control"
 	"wf/roles/workspace/internal/at"
 )
 
 // Bounds of what is looked at of repositories.
 const (
 	reposMax   = 1_000   // repositories with settings that are looked at
-	configMax  = 1 << 20 // bytes of a config or a todo
+	todoMax    = 1 << 20 // bytes of a todo, and of a file whose content is compared
 	targetMax  = 300     // entries of a directory of hooks
+	targetsMax = 500     // targets of a repository
 	linkedMax  = 32      // worktrees of a repository
-	namesMax   = 100     // paths that a config names
 	targetDeep = 2       // directories of hooks below each other
 )
 
-// A control is what makes one repository run programs, as of the last look.
-type control struct {
-	settings uint64            // of its own settings and hooks
-	rebase   uint64            // of the commands of an unfinished rebase; 0 is none
-	names    []string          // what the config names in the workspace, absolute
-	cut      bool              // it names more
-	targets  map[string]uint64 // what is there; 0 is nothing
-	rebases  map[string]bool   // directories of unfinished rebases, absolute; whether commands made them
+// A state is what makes one repository run programs, as of the last look.
+type state struct {
+	settings uint64          // of its own settings and hooks
+	rebase   uint64          // of the commands of an unfinished rebase; 0 is none
+	targets  []target        // on which git acts elsewhere in the workspace
+	cut      bool            // there are more
+	rebases  map[string]bool // directories of unfinished rebases, absolute; whether commands made them
 }
-
-// settingsOf are the names in a git directory that say what git runs, and where it reads.
-var settingsOf = []string{"config", "config.worktree", "commondir", "gitdir", "hooks", "objects/info/alternates"}
 
 // A Repository is one in a workspace, or a store of wf, that was not made by a command of this process.
 type Repository struct {
 	Kind    protocol.FoundKind // FoundRepository, FoundGitLink, FoundBare or FoundStore
 	Path    string             // absolute: of .git, .wf, or of the bare repository
-	Names   []string           // what its config names in the workspace: hooks, and settings that are included
 	Rebases []string           // directories of unfinished rebases that no command of this process began
+}
+
+// Parts are what git or wf acts on of it.
+func (r Repository) Parts(eye *control.Eye) (control.Parts, error) {
+	switch r.Kind {
+	case protocol.FoundBare:
+		return eye.Bare(r.Path)
+	case protocol.FoundStore:
+		return eye.Store(r.Path)
+	}
+	return eye.Repository(filepath.Dir(r.Path))
 }
 
 // Repositories are those of the workspace as of the last look, the shallow first.
@@ -60,8 +67,7 @@ func (w *Watch) Repositories() []Repository {
 			return
 		}
 		r := Repository{Kind: i.kind, Path: filepath.Join(w.root, path)}
-		if c := i.control; c != nil {
-			r.Names = c.names
+		if c := i.state; c != nil {
 			for dir, made := range c.rebases {
 				if !made {
 					r.Rebases = append(r.Rebases, dir)
@@ -80,6 +86,15 @@ func actsAsRepository(kind protocol.FoundKind) bool {
 
 // items gives what is known, the shallow first.
 func (w *Watch) items(yield func(path string, i *item)) {
+	w.each(func(d *dir, path func(string) string) {
+		for _, i := range d.items { // few directories have any
+			yield(cmp.Or(path(i.name), "."), i)
+		}
+	})
+}
+
+// each gives the directories that are known, the shallow first, with the path of a name in them.
+func (w *Watch) each(yield func(d *dir, path func(name string) string)) {
 	if w.top == nil {
 		return
 	}
@@ -89,13 +104,12 @@ func (w *Watch) items(yield func(path string, i *item)) {
 	}
 	all := append(make([]node, 0, w.dirs), node{w.top, 0})
 	for n := 0; n < len(all); n++ {
-		for _, i := range all[n].items { // few directories have any
-			path := i.name
+		yield(all[n].dir, func(name string) string {
 			for at := n; at > 0; at = all[at].in {
-				path = strings.TrimSuffix(all[at].name+"/"+path, "/")
+				name = strings.TrimSuffix(all[at].name+"/"+name, "/")
 			}
-			yield(cmp.Or(path, "."), i)
-		}
+			return name
+		})
 		for _, k := range all[n].kids {
 			all = append(all, node{k, n})
 		}
@@ -103,72 +117,87 @@ func (w *Watch) items(yield func(path string, i *item)) {
 }
 
 // control looks at what makes the repositories run programs. What is found of one that commands made is reported
-// with it, once. cut reports that a config names more than is looked at.
-func (w *Watch) control(made bool) (cut bool) {
+// with it, once. partial reports that there is more than is looked at, or that a part could not be looked at.
+func (w *Watch) control(eye *control.Eye, made bool) (partial bool) {
 	n := 0
 	w.items(func(path string, i *item) {
-		if !actsAsRepository(i.kind) || n >= reposMax {
+		if !actsAsRepository(i.kind) && i.kind != protocol.FoundStore || n >= reposMax {
 			return
 		}
 		n++
-		w.inspect(path, i, made)
-		cut = cut || i.control.cut
+		if err := w.inspect(eye, path, i, made); err != nil || i.state.cut {
+			partial = true
+		}
 	})
-	return cut
+	if err := w.inspectAbove(eye); err != nil {
+		partial = true
+	}
+	return partial
 }
 
-func (w *Watch) inspect(path string, i *item, made bool) {
+func (w *Watch) inspect(eye *control.Eye, path string, i *item, made bool) (failed error) {
 	abs := filepath.Join(w.root, path)
-	top := filepath.Dir(abs)
-	dirs := []string{abs}
+	top, dirs := filepath.Dir(abs), []string{abs}
 	switch i.kind {
 	case protocol.FoundBare:
 		top = abs
+	case protocol.FoundStore:
+		dirs = nil // it is asked for a link alone: wf itself writes what it keeps
 	case protocol.FoundGitLink:
-		dirs = workspace.GitDirs(top)
+		dirs, failed = eye.Dirs(top)
 	}
-	before, now := i.control, &control{targets: map[string]uint64{}, rebases: map[string]bool{}}
-	i.control = now
+	before, now := i.state, &state{rebases: map[string]bool{}}
+	i.state = now
+	now.settings = settingsIn(eye, dirs)
+	now.rebase = w.rebases(dirs, before, now, made || i.made)
+	if err := w.renewTargets(eye, Repository{Kind: i.kind, Path: abs}, before, now); err != nil {
+		failed = err
+	}
+	if before == nil {
+		return failed
+	}
+	if before.settings != now.settings && !i.made {
+		w.found(protocol.Found{Kind: i.kind, Path: path, Changed: true})
+	}
+	if before.rebase != now.rebase && now.rebase != 0 {
+		w.found(protocol.Found{Kind: protocol.FoundRebase, Path: w.rel(top) + "/"})
+	}
+	w.tellTargets(before, now)
+	return failed
+}
+
+// inspectAbove looks at what the repository names in which the workspace lies: the rest of it no command can change.
+func (w *Watch) inspectAbove(eye *control.Eye) error {
+	top, err := eye.Above()
+	if err != nil || top == "" {
+		w.above = nil
+		return err
+	}
+	dirs, err := eye.Dirs(top)
+	before, now := w.above, &state{settings: settingsIn(eye, dirs)}
+	if failed := w.renewTargets(eye, Repository{Kind: protocol.FoundGitLink, Path: filepath.Join(top, ".git")}, before, now); failed != nil {
+		err = failed
+	}
+	if w.above = now; before != nil {
+		w.tellTargets(before, now)
+	}
+	return err
+}
+
+// settingsIn sums up what git directories say that git runs.
+func settingsIn(eye *control.Eye, dirs []string) uint64 {
 	sum := hashed{fnv.New64a()}
-	var configs []string
 	for _, dir := range dirs {
-		fd, err := openBelow(unix.AT_FDCWD, dir)
+		fd, err := openOurs(eye, dir)
 		if err != nil {
 			continue
 		}
-		for _, name := range settingsOf {
+		for _, name := range control.Settings() {
 			sum.add(fd, name, 1)
 		}
-		configs = append(configs, dir+"/config", dir+"/config.worktree")
 		unix.Close(fd)
 	}
-	now.settings = sum.Sum64()
-	now.rebase = w.rebases(dirs, before, now, made || i.made)
-	if before != nil && before.settings == now.settings {
-		now.names, now.cut = before.names, before.cut
-	} else {
-		for _, config := range configs {
-			names, cut := w.named(config, top)
-			now.names, now.cut = append(now.names, names...), now.cut || cut
-		}
-	}
-	for _, name := range now.names {
-		now.targets[name] = hashBelow(name)
-	}
-	if before == nil {
-		return
-	}
-	if before.settings != now.settings && !i.made {
-		w.found(i.kind, path, true)
-	}
-	if before.rebase != now.rebase && now.rebase != 0 {
-		w.found(protocol.FoundRebase, w.rel(top)+"/", false)
-	}
-	for _, name := range now.names {
-		if is, was := now.targets[name], before.targets[name]; is != was && is != 0 {
-			w.found(protocol.FoundHooks, w.rel(name), was != 0)
-		}
-	}
+	return sum.Sum64()
 }
 
 func (w *Watch) rel(abs string) string {
@@ -178,50 +207,8 @@ func (w *Watch) rel(abs string) string {
 	return abs
 }
 
-// named are the paths of the workspace that a config has git run or include, absolute and without links. Where
-// hooks lie in a directory with the name of _, as husky has them, they run those around it. cut reports that it
-// names more than is looked at: each look goes to all of them.
-func (w *Watch) named(config, top string) (out []string, cut bool) {
-	b, err := readFile(config)
-	if err != nil {
-		return nil, false
-	}
-	n := 0
-	for key, value := range workspace.GitConfig(bytes.NewReader(b)) {
-		from := top
-		switch {
-		case key == "core.hookspath":
-		case key == "include.path", strings.HasPrefix(key, "includeif.") && strings.HasSuffix(key, ".path"):
-			from = filepath.Dir(config)
-		default:
-			continue
-		}
-		if n++; n > namesMax {
-			return out, true
-		}
-		path := filepath.Clean(value)
-		if strings.HasPrefix(path, "~") || value == "" {
-			continue
-		}
-		if !filepath.IsAbs(path) {
-			path = filepath.Join(from, path)
-		}
-		if key == "core.hookspath" && filepath.Base(path) == "_" {
-			path = filepath.Dir(path)
-		}
-		if real, err := workspace.Real(path); err == nil {
-			path = real
-		}
-		// What the whole repository lies in is reported by other means than a list of its files.
-		if strings.HasPrefix(path, w.root+"/") && !strings.HasPrefix(top+"/", path+"/") && !slices.Contains(out, path) {
-			out = append(out, path)
-		}
-	}
-	return out, false
-}
-
 // rebases finds unfinished rebases, and sums up the commands that they run when they go on.
-func (w *Watch) rebases(dirs []string, before, now *control, made bool) uint64 {
+func (w *Watch) rebases(dirs []string, before, now *state, made bool) uint64 {
 	for _, dir := range dirs {
 		fd, err := openBelow(unix.AT_FDCWD, dir+"/worktrees")
 		if err != nil {
@@ -253,7 +240,7 @@ func (w *Watch) rebases(dirs []string, before, now *control, made bool) uint64 {
 			}
 			todo, _ := readFile(at + "/git-rebase-todo") // rebase-apply has none
 			for line := range bytes.Lines(todo) {
-				if word, _, _ := bytes.Cut(bytes.TrimLeft(line, " \t"), []byte(" ")); string(word) == "exec" || string(word) == "x" {
+				if words := bytes.Fields(line); len(words) > 0 && (string(words[0]) == "exec" || string(words[0]) == "x") {
 					commands = true
 					sum.Write(line)
 				}
@@ -273,7 +260,7 @@ func readFile(path string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, configMax))
+	return io.ReadAll(io.LimitReader(f, todoMax))
 }
 
 // hashed sums up stamps.
@@ -299,29 +286,17 @@ func (h hashed) add(dir int, name string, deep int) {
 	}
 	f := listing(fd)
 	defer f.Close()
-	var names []string
-	_ = entries(f, func(e fs.DirEntry) bool { // what cannot be read is summed up by its stamp
-		names = append(names, e.Name())
-		return len(names) < targetMax
-	})
-	slices.Sort(names)
-	for _, name := range names {
+	for _, name := range someNames(f) {
 		h.add(fd, name, deep-1)
 	}
 }
 
-// hashBelow sums up what is at an absolute path; 0 is nothing.
-func hashBelow(path string) uint64 {
-	dir, name := split(path)
-	fd, err := openBelow(unix.AT_FDCWD, dir)
-	if err != nil {
-		return 0
-	}
-	defer unix.Close(fd)
-	if _, err := at.Stat(fd, name); err != nil {
-		return 0
-	}
-	sum := hashed{fnv.New64a()}
-	sum.add(fd, name, targetDeep)
-	return sum.Sum64()
+// someNames are names of an open directory, sorted. What cannot be read is summed up by its stamp.
+func someNames(dir *os.File) (names []string) {
+	_ = entries(dir, func(e fs.DirEntry) bool {
+		names = append(names, e.Name())
+		return len(names) < targetMax
+	})
+	slices.Sort(names)
+	return names
 }

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"io/fs"
-	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"wf/protocol"
+	"wf/roles/workspace/control"
 	"wf/roles/workspace/internal/at"
 )
 
@@ -32,11 +33,15 @@ const (
 // of file systems are coarse. A younger directory is read again by the next look.
 const unsettled = 2 * time.Second
 
+// errFlood says that there is more than is read.
+var errFlood = errors.New("it holds more than is read")
+
 // A dir is a directory that was read.
 type dir struct {
 	name    string
 	kids    []*dir // by name
 	items   []*item
+	sockets []string // names
 	stamp   stamp
 	settled bool
 	cut     bool // it was not read as a whole
@@ -45,11 +50,11 @@ type dir struct {
 
 // An item is what programs act on, in a directory; its name is "" for the directory itself.
 type item struct {
-	kind    protocol.FoundKind
-	name    string
-	stamp   stamp
-	made    bool // while a command ran
-	control *control
+	kind  protocol.FoundKind
+	name  string
+	stamp stamp
+	made  bool   // while a command ran
+	state *state // of a repository; nil before the first look at it
 }
 
 // whole reports whether an item is watched as a file, all of it, or by its identity alone.
@@ -71,6 +76,8 @@ func byName(d *dir, name string) int { return strings.Compare(d.name, name) }
 // A look brings what is known of a workspace up to date.
 type look struct {
 	root    int
+	eye     *control.Eye
+	top     string // the root, absolute
 	bounds  bounds
 	began   int64 // ns, by the clock of file systems
 	dirs    int   // that are known
@@ -84,6 +91,24 @@ type place struct {
 	dir   *dir
 	path  string
 	depth int
+}
+
+// stat is lstat of a name in an open directory, and opens what its owner may not enter.
+func (l *look) stat(fd int, in, name string) (unix.Stat_t, error) {
+	s, err := at.Stat(fd, name)
+	if errors.Is(err, unix.EACCES) && l.eye.GiveBack(filepath.Join(l.top, in)) {
+		s, err = at.Stat(fd, name)
+	}
+	return s, err
+}
+
+// open opens a directory to be read, by its path from the top.
+func (l *look) open(path string) (int, error) {
+	fd, err := openBelow(l.root, path)
+	if errors.Is(err, unix.EACCES) && l.eye.GiveBack(filepath.Join(l.top, path)) {
+		fd, err = openBelow(l.root, path)
+	}
+	return fd, err
 }
 
 // update reads what changed below the top, the shallow first.
@@ -119,7 +144,7 @@ func (l *look) check(p place, s *unix.Stat_t) {
 	}
 	if !p.dir.stamp.same(now) { // another one of that name
 		l.dirs -= p.dir.size() - 1
-		p.dir.kids, p.dir.items = nil, nil
+		p.dir.kids, p.dir.items, p.dir.sockets = nil, nil, nil
 	}
 	p.dir.settled = false
 	l.later(p)
@@ -131,13 +156,13 @@ func (l *look) known(p place, fd int) {
 		if !i.whole() {
 			continue
 		}
-		if s, err := at.Stat(fd, i.name); err == nil && stampOf(&s) != i.stamp {
+		if s, err := l.stat(fd, p.path, i.name); err == nil && stampOf(&s) != i.stamp {
 			i.stamp = stampOf(&s)
 			l.found(join(p.path, i.name), true, i)
 		}
 	}
 	for _, k := range p.dir.kids {
-		s, err := at.Stat(fd, k.name)
+		s, err := l.stat(fd, p.path, k.name)
 		if err != nil || kindOf(&s) != unix.S_IFDIR {
 			continue // p has changed, and is read
 		}
@@ -159,14 +184,14 @@ func (l *look) known(p place, fd int) {
 // read reads a directory: what it has lost is forgotten, what is new in it is read after it.
 func (l *look) read(p place) {
 	d := p.dir
-	fd, err := openBelow(l.root, p.path)
+	fd, err := l.open(p.path)
 	if gone(err) {
 		return
 	}
 	d.cut = true
 	if err != nil {
-		if s, err := statBelow(l.root, p.path); err == nil && int(s.Uid) != os.Geteuid() {
-			d.stamp, d.cut = stampOf(&s), false // of another user: a command cannot write there either
+		if s, err := statBelow(l.root, p.path); err == nil && closed(l.root, p.path) {
+			d.stamp, d.cut = stampOf(&s), false // of another user: a command does not enter it either
 		}
 		l.partial = l.partial || d.cut
 		return
@@ -183,6 +208,7 @@ func (l *look) read(p place) {
 	d.settled = d.stamp.ctime < l.began-int64(unsettled)
 	var kids []*dir
 	var items []*item
+	var sockets []string
 	var parts bareParts
 	err = entries(f, func(e fs.DirEntry) bool {
 		if l.entries++; l.entries > l.bounds.entries {
@@ -191,11 +217,14 @@ func (l *look) read(p place) {
 		}
 		name := e.Name()
 		parts.add(name)
+		if e.Type()&fs.ModeSocket != 0 {
+			sockets = append(sockets, name)
+		}
 		kind, inner := classify(p.path, name, e.Type())
 		if kind != "" && len(items) >= itemsMax {
 			d.cut = true
 		} else if kind != "" {
-			if i := l.item(fd, d, kind, name); i != nil {
+			if i := l.item(fd, p, kind, name); i != nil {
 				items = append(items, i)
 			}
 		}
@@ -218,7 +247,7 @@ func (l *look) read(p place) {
 		d.cut = true
 	}
 	if parts.bare() {
-		if i := l.item(fd, d, protocol.FoundBare, ""); i != nil {
+		if i := l.item(fd, p, protocol.FoundBare, ""); i != nil {
 			items = append(items, i)
 		}
 	}
@@ -229,8 +258,10 @@ func (l *look) read(p place) {
 			return cmp.Or(strings.Compare(string(a.kind), string(b.kind)), strings.Compare(a.name, b.name))
 		})...)
 		kids = append(kids, missing(d.kids, kids, func(a, b *dir) int { return strings.Compare(a.name, b.name) })...)
+		sockets = append(sockets, missing(d.sockets, sockets, strings.Compare)...)
 		slices.SortFunc(kids, func(a, b *dir) int { return strings.Compare(a.name, b.name) })
 	}
+	d.sockets = sockets
 	l.renew(p, kids, items)
 	d.late = d.late && d.cut
 }
@@ -267,24 +298,41 @@ func (l *look) renew(p place, kids []*dir, items []*item) {
 }
 
 // item is what is known as a kind and name in an open directory, or a new one.
-func (l *look) item(fd int, d *dir, kind protocol.FoundKind, name string) *item {
+func (l *look) item(fd int, p place, kind protocol.FoundKind, name string) *item {
 	var s unix.Stat_t
 	var err error
 	if name == "" {
 		err = unix.Fstat(fd, &s)
 	} else {
-		s, err = at.Stat(fd, name)
+		s, err = l.stat(fd, p.path, name)
 	}
 	if err != nil {
+		l.partial = l.partial || !gone(err)
 		return nil
 	}
 	now := stampOf(&s)
-	for _, i := range d.items {
+	for _, i := range p.dir.items {
 		if i.kind == kind && i.name == name && (i.stamp == now || !i.whole() && i.stamp.same(now)) {
 			return i
 		}
 	}
 	return &item{kind: kind, name: name, stamp: now}
+}
+
+// closed reports whether this user, and so a command, can neither enter a directory nor write in it.
+func closed(root int, path string) bool {
+	dir, name := split(path)
+	fd, err := openBelow(root, dir)
+	if err != nil {
+		return false
+	}
+	defer unix.Close(fd)
+	for _, way := range []uint32{unix.X_OK, unix.W_OK} {
+		if !errors.Is(unix.Faccessat(fd, name, way, unix.AT_EACCESS|unix.AT_SYMLINK_NOFOLLOW), unix.EACCES) {
+			return false
+		}
+	}
+	return true
 }
 
 // gone reports whether there is no directory any more where one was.

@@ -11,5 +11,5 @@ func TestWithoutRoot(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the same tests once more")
 	}
-	workspacetest.Unprivileged(t, "TestADirectoryThatCannotBeReadIsTold")
+	workspacetest.Unprivileged(t, "TestADirectoryThatCannotBeReadIsOpened")
 }

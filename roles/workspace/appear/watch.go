@@ -2,6 +2,7 @@ package appear
 
 import (
 	"cmp"
+	"errors"
 	"slices"
 	"strings"
 	"sync"
@@ -13,6 +14,7 @@ import (
 
 	"wf/protocol"
 	"wf/roles/workspace"
+	"wf/roles/workspace/control"
 	"wf/roles/workspace/internal/at"
 )
 
@@ -25,6 +27,7 @@ type Watch struct {
 	mu          sync.Mutex
 	top         *dir
 	dirs        int
+	above       *state // of the repository in which the workspace lies; nil is none
 	partial     bool
 	active      map[*Span]bool
 	pending     protocol.Appeared // what no span has told yet
@@ -133,21 +136,26 @@ func (w *Watch) Unprotected(n int) {
 
 // look finds what changed since the last look; made says whether commands made it.
 func (w *Watch) look(made bool) {
+	eye := control.At(w.root)
 	root, err := at.Open(unix.AT_FDCWD, w.root, unix.O_DIRECTORY)
+	if errors.Is(err, unix.EACCES) && eye.GiveBack(w.root) {
+		root, err = at.Open(unix.AT_FDCWD, w.root, unix.O_DIRECTORY)
+	}
 	if err != nil {
+		w.pending.Partial = w.pending.Partial || !gone(err)
 		return // of what is no directory any more nothing is known
 	}
 	defer unix.Close(root)
 	if w.top == nil {
 		w.top, w.dirs = &dir{name: ".", late: true}, 1
 	}
-	l := look{root: root, bounds: w.bounds, began: time.Now().UnixNano(), dirs: w.dirs, found: func(path string, changed bool, i *item) {
+	l := look{root: root, eye: eye, top: w.root, bounds: w.bounds, began: time.Now().UnixNano(), dirs: w.dirs, found: func(path string, changed bool, i *item) {
 		i.made = i.made || made
-		w.found(i.kind, path, changed)
+		w.found(protocol.Found{Kind: i.kind, Path: path, Changed: changed})
 	}}
 	l.update(w.top)
 	w.dirs = l.dirs
-	l.partial = w.control(made) || l.partial
+	l.partial = w.control(eye, made) || l.partial
 	if l.partial && !w.partial {
 		w.pending.Partial = true
 	}
@@ -158,12 +166,21 @@ func (w *Watch) look(made bool) {
 const pathMax = 300
 
 // found notes what is to be told. The path of a repository is that of the directory in which it is.
-func (w *Watch) found(kind protocol.FoundKind, path string, changed bool) {
-	if len(w.pending.Found) >= protocol.FoundMax {
-		w.pending.More++
+func (w *Watch) found(f protocol.Found) {
+	f.Path = told(f.Kind, f.Path)
+	if f.Link != "" {
+		f.Link = shown(f.Link)
+	}
+	if len(w.pending.Found) < protocol.FoundMax {
+		w.pending.Found = append(w.pending.Found, f)
 		return
 	}
-	w.pending.Found = append(w.pending.Found, protocol.Found{Kind: kind, Path: told(kind, path), Changed: changed})
+	w.pending.More++
+	if f.Link != "" { // no flood hides an alarm
+		if i := slices.IndexFunc(w.pending.Found, func(f protocol.Found) bool { return f.Link == "" }); i >= 0 {
+			w.pending.Found[i] = f
+		}
+	}
 }
 
 // told is the path of a found as people read it.
@@ -178,6 +195,11 @@ func told(kind protocol.FoundKind, path string) string {
 	if path == "./" {
 		path = "the workspace"
 	}
+	return shown(path)
+}
+
+// shown is a path of which no part acts on a terminal.
+func shown(path string) string {
 	if len(path) > pathMax {
 		path = path[:pathMax] + "…"
 	}

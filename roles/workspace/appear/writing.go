@@ -9,6 +9,7 @@ import (
 
 	"wf/protocol"
 	"wf/roles/workspace"
+	"wf/roles/workspace/control"
 	"wf/roles/workspace/internal/at"
 )
 
@@ -68,22 +69,23 @@ func (x *Writing) End() *protocol.Appeared {
 	}
 	a := &protocol.Appeared{}
 	was := x.stamp != (stamp{})
-	add := func(kind protocol.FoundKind, path string, changed bool) {
-		if f := (protocol.Found{Kind: kind, Path: told(kind, path), Changed: changed}); !slices.Contains(a.Found, f) {
+	add := func(f protocol.Found, changed bool) {
+		f.Path, f.Changed = told(f.Kind, f.Path), changed
+		if !slices.Contains(a.Found, f) {
 			a.Found = append(a.Found, f)
 		}
 	}
 	dir, name := split(x.path)
 	if kind, _ := classify(dir, name, 0); kind != "" {
-		add(kind, x.path, was)
+		add(protocol.Found{Kind: kind, Path: x.path}, was)
 	}
 	for _, dir := range x.way() {
 		if !x.bare[dir] && x.w.isBare(dir) {
-			add(protocol.FoundBare, dir, false)
+			add(protocol.Found{Kind: protocol.FoundBare, Path: dir}, false)
 		}
-		for _, name := range x.w.namesIn(dir, x.bare[dir]) {
-			if path := filepath.Join(x.w.root, x.path); path == name || strings.HasPrefix(path, name+"/") {
-				add(protocol.FoundHooks, x.w.rel(name), was)
+		for _, t := range x.w.targetsIn(dir, x.bare[dir]) {
+			if path := filepath.Join(x.w.root, x.path); path == t.path || strings.HasPrefix(path, t.path+"/") {
+				add(t.found(x.w), was)
 			}
 		}
 	}
@@ -93,19 +95,13 @@ func (x *Writing) End() *protocol.Appeared {
 	return a
 }
 
-// namesIn are the paths that the config of a repository in a directory names.
-func (w *Watch) namesIn(dir string, bare bool) []string {
-	top := filepath.Join(w.root, dir)
-	dirs := append(workspace.GitDirs(top), filepath.Join(top, ".git"))
+// targetsIn are what a repository in a directory names. That one could not be looked at a look tells, as it does that there are more.
+func (w *Watch) targetsIn(dir string, bare bool) []target {
+	eye, top := control.At(w.root), filepath.Join(w.root, dir)
+	out, _, _ := w.targets(eye.Repository(top))
 	if bare {
-		dirs = append(dirs, top)
-	}
-	var out []string
-	for _, git := range dirs {
-		for _, config := range []string{"config", "config.worktree"} {
-			names, _ := w.named(filepath.Join(git, config), top) // that it names more a look tells
-			out = append(out, names...)
-		}
+		more, _, _ := w.targets(eye.Bare(top))
+		out = append(out, more...)
 	}
 	return out
 }
