@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -92,6 +93,11 @@ func (v *visit) act(ctx context.Context) error {
 	cut := err != nil && acting.Err() != nil
 	end()
 	switch {
+	case errors.Is(err, protocol.ErrLeft): // the visit ends with it, and what came of the call is known
+		if failed := v.answer(context.WithoutCancel(ctx), call, r); failed != nil {
+			return failed
+		}
+		return fmt.Errorf("tool %s: %w", t.Name, err)
 	case ctx.Err() != nil:
 		return v.stop(ctx, t, call, r, err)
 	case cut && (t.ReadOnly || t.Repeatable):

@@ -2,6 +2,7 @@ package agentkit
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -129,12 +130,16 @@ func (a Agent) Prepare(ctx context.Context, turn protocol.Turn) (p roles.Prepara
 }
 
 // Perform carries out one attempt of a visit, from where its transcript ends.
-func (a Agent) Perform(ctx context.Context, turn protocol.Turn, emit roles.Emit) (protocol.Conclusion, error) {
+func (a Agent) Perform(ctx context.Context, turn protocol.Turn, emit roles.Emit) (c protocol.Conclusion, err error) {
 	v, err := a.begin(turn, emit)
 	if err != nil {
 		return protocol.Conclusion{}, err
 	}
-	defer v.servers.Close()
+	defer func() {
+		if left := v.servers.Close(); left != nil { // nothing goes on behind that
+			c, err = protocol.Conclusion{}, errors.Join(left, err)
+		}
+	}()
 	if err := v.replay(turn.Transcript); err != nil {
 		return protocol.Conclusion{}, fmt.Errorf("transcript of %s: %w", turn.Step, err)
 	}
@@ -142,7 +147,7 @@ func (a Agent) Perform(ctx context.Context, turn protocol.Turn, emit roles.Emit)
 	if err := v.openTask(ctx); err != nil {
 		return protocol.Conclusion{}, v.holds.join(err)
 	}
-	c, err := v.run(ctx)
+	c, err = v.run(ctx)
 	return c, v.holds.join(err)
 }
 
@@ -167,12 +172,12 @@ func byName(lists ...[]tool.Tool) []tool.Tool {
 }
 
 // named finds the tools of a role. Servers are started for it, and ended.
-func (a Agent) named(ctx context.Context, turn protocol.Turn) ([]tool.Tool, error) {
+func (a Agent) named(ctx context.Context, turn protocol.Turn) (_ []tool.Tool, err error) {
 	servers, err := a.servers(turn)
 	if err != nil {
 		return nil, err
 	}
-	defer servers.Close()
+	defer func() { err = errors.Join(servers.Close(), err) }()
 	var own, served []string
 	for _, name := range turn.Role.Tools {
 		if slices.Contains(memory.Names, name) && !slices.ContainsFunc(a.Tools, func(t tool.Tool) bool { return t.Name == name }) {

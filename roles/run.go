@@ -117,15 +117,17 @@ func (r *Run) Perform(ctx context.Context, turn protocol.Turn, emit Emit) (proto
 	if err == nil {
 		err = out.flush()
 	}
-	switch {
-	case end.stopped && ctx.Err() != nil:
-		if appeared != nil {
-			tier := r.Walls.Tier(c)
-			tier.Appeared = appeared
-			if err := emit(context.WithoutCancel(ctx), tier); err != nil {
-				return out.conclusion(true), err
-			}
+	if turn.Confined && appeared != nil && (err != nil || end.stopped) {
+		tier := r.Walls.Tier(c)
+		tier.Appeared = appeared
+		if failed := emit(context.WithoutCancel(ctx), tier); failed != nil {
+			return out.conclusion(true), failed
 		}
+	}
+	switch {
+	case errors.Is(err, protocol.ErrLeft): // no edge and no retry goes on behind that
+		return protocol.Conclusion{}, fmt.Errorf("command of %s: %w", turn.Step, err)
+	case end.stopped && ctx.Err() != nil:
 		return out.conclusion(true), context.Cause(ctx)
 	case errors.Is(err, syscall.E2BIG):
 		return protocol.Conclusion{}, failure("run", "start_failed", "start_failed",

@@ -2,6 +2,7 @@ package roles
 
 import (
 	"context"
+	"errors"
 	"io"
 	"os"
 	"sync"
@@ -17,8 +18,8 @@ type Walls interface {
 	// Tier is what they hold of a command on this machine, for the journal.
 	Tier(c Command) protocol.SandboxTier
 	// Run runs a command until it and all that it started have ended, and gives its exit status, 128+n
-	// after signal n. When ctx is done it ends the command and gives ctx's error. Any other error says
-	// that nothing has run.
+	// after signal n. When ctx is done it ends the command and gives ctx's error. An error that wraps protocol.ErrLeft
+	// says that it ran, and left what could not be removed. Any other error says that nothing has run.
 	Run(ctx context.Context, c Command) (int, error)
 	// Met says, of a command that failed, what its walls let through and how they are opened, where its
 	// output looks as if it had met one; else "".
@@ -125,6 +126,8 @@ func (c Command) confined(ctx context.Context, w Walls) (ending, error) {
 	switch {
 	case err == nil:
 		return ending{code: code}, guard.err
+	case errors.Is(err, protocol.ErrLeft): // also of a command that was stopped
+		return ending{stopped: outer.Err() != nil}, err
 	case outer.Err() != nil:
 		return ending{stopped: true}, nil
 	case ctx.Err() != nil:

@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -33,7 +34,7 @@ func (p *Pool) start(ctx context.Context, s protocol.MCPServer, at Place) (*conn
 		MultiRoundTrip: &sdk.MultiRoundTripOptions{Disabled: true},
 	})
 	fail := func(what string, err error) error {
-		out.close()
+		p.left = errors.Join(p.left, out.close())
 		return fmt.Errorf("%s: %w%s", what, err, out.said())
 	}
 	if out.client, err = client.Connect(ctx, transport, nil); err != nil {
@@ -70,14 +71,19 @@ func (s *connection) said() string {
 	return out + s.proc.note
 }
 
-// close ends the connection. A program is stopped first: what it would still say is of no use.
-func (s *connection) close() {
+// close ends the connection. A program is stopped first: what it would still say is of no use. An error, which wraps
+// protocol.ErrLeft, says what it left.
+func (s *connection) close() (left error) {
 	if s.proc != nil {
 		s.proc.stop()
+		if errors.Is(s.proc.failed, protocol.ErrLeft) {
+			left = s.proc.failed
+		}
 	}
 	if s.client != nil {
 		_ = s.client.Close() // the server may be gone already
 	}
+	return left
 }
 
 func (p *Pool) transport(s protocol.MCPServer, at Place, out *connection) (_ sdk.Transport, err error) {

@@ -134,7 +134,11 @@ func stdio(t *testing.T) *Pool {
 	p := &Pool{Dir: dir, Trusted: all, Servers: []protocol.MCPServer{{Name: "t", Command: []string{self},
 		Env: []protocol.MCPValue{{Name: serverVar, Value: "1"}, {Name: "GREETING", Value: "hello"}, {Name: "GIVEN_TOKEN", Secret: "TOKEN"}}}},
 		Secret: func(name string) (string, bool) { return "s3cr3t", name == "TOKEN" }}
-	t.Cleanup(p.Close)
+	t.Cleanup(func() {
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 	return p
 }
 

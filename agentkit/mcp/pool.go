@@ -59,6 +59,7 @@ type Pool struct {
 	connections map[string]*connection
 	starts      map[string]int
 	recorded    map[string]protocol.Tool // by wire name
+	left        error                    // what programs left, see Close
 }
 
 // Secrets are the values that the servers are handed, name of the variable → value: they are
@@ -283,17 +284,19 @@ func (p *Pool) trusts(s protocol.MCPServer, at Place) error {
 func (p *Pool) drop(name string) {
 	if s := p.connections[name]; s != nil {
 		delete(p.connections, name)
-		s.close()
+		p.left = errors.Join(p.left, s.close())
 	}
 }
 
-// Close ends all connections and kills what was started for them.
-func (p *Pool) Close() {
+// Close ends all connections and kills what was started for them. An error wraps protocol.ErrLeft: it is the alarm of a
+// program that left what git acts on.
+func (p *Pool) Close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, name := range slices.Sorted(maps.Keys(p.connections)) {
 		p.drop(name)
 	}
+	return p.left
 }
 
 // call runs a tool. What goes wrong is for the model to know; an error is for ctx, and for a

@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -101,6 +102,8 @@ func startConfined(policy sandbox.Policy, command []string) (*program, error) {
 		theirIn.Close()
 		theirOut.Close()
 		switch {
+		case errors.Is(err, protocol.ErrLeft):
+			p.failed = fmt.Errorf("%s: %w", command[0], err)
 		case ctx.Err() != nil: // it was stopped
 		case err != nil:
 			p.failed = fmt.Errorf("start %s: %w", command[0], err)

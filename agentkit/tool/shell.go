@@ -62,6 +62,11 @@ func command(ctx context.Context, at Workspace, line string, timeout time.Durati
 	code, err := run(limited, at, line, shownOut, shownErr)
 	shownOut.end()
 	shownErr.end()
+	if errors.Is(err, protocol.ErrLeft) { // that the command was stopped matters less
+		r := Failed("%v", err)
+		r.Appeared = appeared
+		return r, err
+	}
 	if ctx.Err() != nil {
 		return Result{Appeared: appeared}, ctx.Err()
 	}

@@ -187,8 +187,16 @@ func (l *live) event(n api.Update) {
 // appeared tells what a step left on which other programs act.
 func (l *live) appeared(step string, a *protocol.Appeared) {
 	if a != nil {
-		l.draw(l.row(l.w.Yellow("!"), step, a.String()))
+		l.draw(l.row(l.w.told(a), step, a.String()))
 	}
+}
+
+// told is the sign of what a step left on which other programs act: red is an alarm.
+func (p Paint) told(a *protocol.Appeared) string {
+	if a.Alarm() {
+		return p.Red("!")
+	}
+	return p.Yellow("!")
 }
 
 func (l *live) step(id string) *liveStep {

@@ -80,7 +80,7 @@ func (s *transcript) event(n api.Update) {
 			s.result(n.Step, d)
 		}
 		if d.Appeared != nil {
-			s.line(n.Step, s.w.Yellow("!"), d.Appeared.String())
+			s.line(n.Step, s.w.told(d.Appeared), d.Appeared.String())
 		}
 	case protocol.Usage, protocol.PromptSent:
 		// the stream tells as much

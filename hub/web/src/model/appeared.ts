@@ -11,8 +11,8 @@ const words: Record<string, [what: string, program: string]> = {
   tasks: ["tasks of an editor,", "editor"],
 };
 
-interface Found {kind: string; path: string; changed?: boolean}
-interface Appeared {found: Found[] | null; more?: number; partial?: boolean; beside?: boolean; unprotected?: number}
+interface Found {kind: string; path: string; changed?: boolean; link?: string}
+interface Appeared {found: Found[] | null; more?: number; partial?: boolean; beside?: boolean; unprotected?: number; left?: string[]}
 
 /** One line of it, without who made it; "" for nothing. */
 export function appeared(data: Record<string, unknown>): string {
@@ -21,10 +21,11 @@ export function appeared(data: Record<string, unknown>): string {
   const found = a.found ?? [];
   const known = (f: Found) => words[f.kind] ?? [f.kind, "programs"];
   const did = [false, true].flatMap((changed) => {
-    const these = found.filter((f) => !!f.changed === changed).map((f) => `${known(f)[0]} ${f.path}`);
+    const these = found.filter((f) => !!f.changed === changed).map((f) => `${known(f)[0]} ${f.path}${f.link ? ` (by the link ${f.link})` : ""}`);
     return these.length ? [`${changed ? "changed" : "made"} ${these.join(", ")}`] : [];
   });
   const parts: string[] = [];
+  if (a.left) parts.push(`left ${a.left.join(", ")}, which git acts on and wf could not remove: remove it before you use git there`);
   if (did.length) {
     const programs = [...new Set(found.map((f) => known(f)[1]))].filter(Boolean);
     const ends: string[] = [];
@@ -35,5 +36,5 @@ export function appeared(data: Record<string, unknown>): string {
   }
   if (a.partial) parts.push("the workspace was not looked at as a whole: git repositories and the like may have appeared elsewhere in it");
   if (a.unprotected) parts.push(`commands can change the git settings of ${a.unprotected} repositories: the workspace holds more than are protected`);
-  return parts.join("; ");
+  return (a.left || found.some((f) => f.link) ? "ALARM: " : "") + parts.join("; ");
 }
