@@ -135,6 +135,7 @@ func newWorld(t *testing.T) *world {
 		"PATH=" + filepath.Join(w.project, "bin") + ":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "GORACE=" + os.Getenv("GORACE")}, w.env...)
 	w.tests = w.giveGo()
 	w.clone()
+	w.nest()
 	return w
 }
 
@@ -263,6 +264,20 @@ func (w *world) clone() {
 	for _, name := range []string{"git", "sh", "go", "node", "npm", "make", "less", "stty", "tput", "wf", "xdg-open", "ldd", "getent", "unshare", "newuidmap", "bwrap", "locale", "cat"} {
 		w.put(filepath.Join(w.project, "bin", name), evil)
 	}
+}
+
+// nest lays out a repository of the user within the project, whose hooks are a link, and a socket at which a service listens.
+func (w *world) nest() {
+	w.t.Helper()
+	cmd := exec.Command("git", "init", "-q", "-b", "main", "--template=", "tool")
+	cmd.Dir, cmd.Env = w.project, []string{"PATH=/usr/bin:/bin", "HOME=" + w.out, "GIT_CONFIG_NOSYSTEM=1"}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		w.t.Fatalf("%v: %s", err, out)
+	}
+	w.put(filepath.Join(w.project, "tool/scripts/README"), "Hooks.")
+	w.must(os.Symlink("../scripts", filepath.Join(w.project, "tool/.git/hooks")))
+	w.must(os.Mkdir(filepath.Join(w.project, "run"), 0o755))
+	w.listen("unix", filepath.Join(w.project, "run/dev.sock"))
 }
 
 // own are the directories below home in which wf itself writes.
