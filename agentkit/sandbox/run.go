@@ -37,7 +37,7 @@ func Run(ctx context.Context, p Policy, args []string, stdout, stderr io.Writer)
 	defer release()
 	for again := startsMax - 1; ; again-- {
 		code, err := p.once(ctx, at, args, stdout, stderr)
-		if again == 0 || !errors.Is(err, errMoved) {
+		if again == 0 || !errors.Is(err, errMoved) && !errors.Is(err, protocol.ErrUnseen) {
 			return code, err
 		}
 	}

@@ -201,6 +201,22 @@ func TestWhatAConfigNamesIsFound(t *testing.T) {
 	p.want(p.during(func() { p.write("sub/.git/index", "x") }))
 }
 
+// What a hook calls git runs as well.
+func TestWhatAHookCallsIsFound(t *testing.T) {
+	p := newPlace(t)
+	p.repository(".git", "[core]\n\thooksPath = .githooks\n")
+	p.write("scripts/check.sh", "x")
+	p.write("lib/common.sh", "x")
+	p.write("tools/run", "x")
+	p.write("other.sh", "x")
+	p.write(".githooks/pre-commit", "#!/bin/sh\n. \"$(dirname \"$0\")/../lib/common.sh\"\nexec \"$(git rev-parse --show-toplevel)/scripts/check.sh\" --all && ./tools/run;\n")
+	p.want(p.during(func() {}))
+	p.want(p.during(func() { p.write("scripts/check.sh", "evil") }), "hooks scripts/check.sh changed")
+	p.want(p.during(func() { p.write("lib/common.sh", "evil"); p.write("tools/run", "evil") }), "hooks lib/common.sh changed", "hooks tools/run changed")
+	p.want(p.during(func() { p.write("other.sh", "evil") }))
+	p.want(p.during(func() { p.write("scripts/check.sh", "evil") })) // as it was
+}
+
 func TestAnUnfinishedRebaseWithCommandsIsFound(t *testing.T) {
 	p := newPlace(t)
 	p.repository(".git", "")

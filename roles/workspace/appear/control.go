@@ -5,13 +5,14 @@ import (
 	"cmp"
 	"encoding/binary"
 	"hash"
-	"hash/fnv"
+	"hash/maphash"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"golang.org/x/sys/unix"
 
@@ -46,6 +47,14 @@ type Repository struct {
 	Rebases []string           // directories of unfinished rebases that no command of this process began
 }
 
+// Top is the directory from which its hooks run.
+func (r Repository) Top() string {
+	if r.Kind == protocol.FoundBare {
+		return r.Path
+	}
+	return filepath.Dir(r.Path)
+}
+
 // Parts are what git or wf acts on of it.
 func (r Repository) Parts(eye *control.Eye) (control.Parts, error) {
 	switch r.Kind {
@@ -54,7 +63,7 @@ func (r Repository) Parts(eye *control.Eye) (control.Parts, error) {
 	case protocol.FoundStore:
 		return eye.Store(r.Path)
 	}
-	return eye.Repository(filepath.Dir(r.Path))
+	return eye.Repository(r.Top())
 }
 
 // Repositories are those of the workspace as of the last look, the shallow first.
@@ -186,7 +195,7 @@ func (w *Watch) inspectAbove(eye *control.Eye) error {
 
 // settingsIn sums up what git directories say that git runs.
 func settingsIn(eye *control.Eye, dirs []string) uint64 {
-	sum := hashed{fnv.New64a()}
+	sum := newSum()
 	for _, dir := range dirs {
 		fd, err := openOurs(eye, dir)
 		if err != nil {
@@ -224,7 +233,7 @@ func (w *Watch) rebases(dirs []string, before, now *state, made bool) uint64 {
 		})
 		f.Close()
 	}
-	sum := fnv.New64a()
+	sum := newSum()
 	commands := false
 	for _, dir := range dirs {
 		for _, name := range []string{"rebase-merge", "rebase-apply"} {
@@ -263,8 +272,16 @@ func readFile(path string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, todoMax))
 }
 
-// hashed sums up stamps.
+// hashed sums up stamps and contents, for this process: by a seed that none of those who write them knows.
 type hashed struct{ hash.Hash64 }
+
+func newSum() hashed {
+	sum := &maphash.Hash{}
+	sum.SetSeed(seed())
+	return hashed{sum}
+}
+
+var seed = sync.OnceValue(maphash.MakeSeed)
 
 // add takes in a name of an open directory, and what is in it down to some depth.
 func (h hashed) add(dir int, name string, deep int) {

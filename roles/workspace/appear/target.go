@@ -3,7 +3,6 @@ package appear
 import (
 	"encoding/binary"
 	"errors"
-	"hash/fnv"
 	"io"
 	"slices"
 	"strings"
@@ -51,7 +50,17 @@ func (w *Watch) renewTargets(eye *control.Eye, r Repository, before, now *state)
 		now.targets, now.cut = before.targets, before.cut
 		return nil
 	}
-	targets, cut, err := w.targets(r.Parts(eye))
+	parts, err := r.Parts(eye)
+	targets, cut, err := w.targets(parts, err)
+	if err == nil && r.Kind != protocol.FoundStore {
+		var called []control.Place
+		called, err = eye.Called(r.Top(), parts)
+		for _, p := range called {
+			if !slices.ContainsFunc(targets, func(t target) bool { return t.path == p.Path }) {
+				targets = append(targets, target{name: p.Name, path: p.Path})
+			}
+		}
+	}
 	now.targets, now.cut = targets, cut
 	for i := range now.targets {
 		t := &now.targets[i]
@@ -122,7 +131,7 @@ func (w *Watch) stamp(eye *control.Eye, name string) (uint64, error) {
 	if err != nil || !place.There {
 		return 0, err
 	}
-	sum := hashed{fnv.New64a()}
+	sum := newSum()
 	for _, l := range place.Links {
 		sum.Write([]byte(l.Path + "\x00" + l.To + "\x00"))
 	}
@@ -148,7 +157,7 @@ func contentOf(path string) uint64 {
 	if _, err := at.Stat(fd, name); err != nil {
 		return 0
 	}
-	sum := hashed{fnv.New64a()}
+	sum := newSum()
 	sum.content(fd, name, targetDeep)
 	return max(sum.Sum64(), 1)
 }

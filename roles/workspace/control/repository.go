@@ -207,7 +207,7 @@ func (f *finder) control(git string) error {
 		if err != nil {
 			return err
 		}
-		if len(outer.Links) > 0 {
+		if outer.Linked() {
 			f.Places = append(f.Places, outer)
 		}
 		if kind != unix.S_IFDIR {
@@ -241,10 +241,10 @@ func (f *finder) directory(git string) error {
 		if err != nil {
 			return err
 		}
-		if !p.There && part.unwanted && (len(p.Links) == 0 || f.gits(p.Path)) {
+		if !p.There && part.unwanted && (!p.Linked() || f.gits(p.Path)) && !(part.name == "commondir" && ofWorktree(git)) {
 			f.Absent = append(f.Absent, p.Path)
 		}
-		if !p.There && len(p.Links) == 0 {
+		if !p.There && !p.Linked() {
 			continue
 		}
 		if err := f.add(p); err != nil {
@@ -262,6 +262,9 @@ func (f *finder) directory(git string) error {
 	}
 	return nil
 }
+
+// ofWorktree reports whether a git directory is that of a worktree: it has a commondir but while git makes it.
+func ofWorktree(git string) bool { return filepath.Base(filepath.Dir(git)) == "worktrees" }
 
 // common looks at the directory of which a git directory has its settings, as one of a worktree does.
 func (f *finder) common(git, file string) error {
@@ -293,7 +296,7 @@ func (f *finder) entries(p Place, deep int) error {
 			return err
 		}
 		entry.Name = filepath.Join(p.Name, name)
-		if len(entry.Links) > 0 {
+		if entry.Linked() {
 			entry.Links = slices.Concat(p.Links, entry.Links)
 			f.Places = append(f.Places, entry)
 		} else if deep > 1 {
