@@ -219,6 +219,11 @@ func TestALinkIsPutBack(t *testing.T) {
 			if to, err := os.Readlink(s.path(".git/hooks")); to != "../scripts" && !c.gone {
 				t.Errorf("the link is %q, %v", to, err)
 			}
+			_, err = os.Lstat(s.path(".git/hooks.replaced-1"))
+			if kept := strings.HasPrefix(name, "a "); kept != (err == nil) {
+				t.Errorf("what was there instead: %v", err)
+			}
+			s.must(At(s.root).Remove(s.path(".git")))
 		})
 	}
 }

@@ -2,6 +2,7 @@ package control
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -205,7 +206,8 @@ func (e *Eye) Remove(path string) error {
 	return root.RemoveAll(name)
 }
 
-// PutBack makes a link once more that a command has removed, or put something else in place of. It reports whether it did.
+// PutBack makes a link once more that a command has removed, or put something else in place of, and reports whether it did. What was
+// there instead lies beside it then, under a name that git does not know: a person may have put it there.
 func (e *Eye) PutBack(l Link) (bool, error) {
 	if p, err := e.follow("/", filepath.Dir(l.Path)); err != nil || !p.There || p.Linked() {
 		return false, err // it was moved away, with what it led to
@@ -213,11 +215,6 @@ func (e *Eye) PutBack(l Link) (bool, error) {
 	to, there, err := e.link(l.Path)
 	if err != nil || to == l.To {
 		return false, err
-	}
-	if there {
-		if err := e.Remove(l.Path); err != nil {
-			return true, err
-		}
 	}
 	root, err := e.open()
 	if err != nil {
@@ -228,11 +225,37 @@ func (e *Eye) PutBack(l Link) (bool, error) {
 	if err != nil {
 		return true, err
 	}
-	if err = root.Symlink(l.To, name); errors.Is(err, fs.ErrPermission) {
+	put := func() error {
+		if there {
+			if err := aside(root, name, to != ""); err != nil {
+				return err
+			}
+			there = false
+		}
+		return root.Symlink(l.To, name)
+	}
+	if err = put(); errors.Is(err, fs.ErrPermission) {
 		e.GiveBack(filepath.Dir(l.Path))
-		err = root.Symlink(l.To, name)
+		err = put()
 	}
 	return true, err
+}
+
+// asideMax is how many names are tried for what is moved out of the way.
+const asideMax = 1_000
+
+// aside moves what has a name out of the way; of a link nothing is kept.
+func aside(root *os.Root, name string, link bool) error {
+	if link {
+		return root.Remove(name)
+	}
+	for n := range asideMax {
+		to := fmt.Sprintf("%s.replaced-%d", name, n+1)
+		if _, err := root.Lstat(to); errors.Is(err, fs.ErrNotExist) {
+			return root.Rename(name, to)
+		}
+	}
+	return fmt.Errorf("%s.replaced-%d is there already: %w", name, asideMax, fs.ErrExist)
 }
 
 func (e *Eye) open() (*os.Root, error) {
