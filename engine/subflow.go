@@ -112,11 +112,11 @@ func (p subflow) Perform(ctx context.Context, turn protocol.Turn, emit roles.Emi
 
 // stuck reports whether a child can go on only if a person puts something right: an error, a limit
 // of its own, tokens that no edge takes. With continue_on_error that is a failure of the visit. A
-// question is none, nor is the end of the process.
+// question is none, nor is the end of the process, nor an alarm.
 func stuck(s *rules.State) bool {
 	switch s.SuspendedBy() {
 	case protocol.ByError, protocol.ByLimit, protocol.ByStall:
-		return s.Status() == protocol.Suspended
+		return s.Status() == protocol.Suspended && s.Code() != protocol.ErrLeft.Code
 	}
 	return false
 }

@@ -256,6 +256,11 @@ func (d *driver) conclude(ctx context.Context, w *worker, end *outcome) ([]cas.D
 	switch {
 	case end.err == nil:
 		return d.completed(w, end, nil)
+	case errors.Is(end.err, protocol.ErrLeft) && always:
+		failure = &protocol.Failure{Err: protocol.ErrLeft, Detail: end.err.Error(), ErrorInfo: protocol.ErrorInfo{Code: protocol.ErrLeft.Code, Phase: "always", Message: protocol.ErrLeft.Message}}
+		return d.failed(w, &v, end, failure)
+	case errors.Is(end.err, protocol.ErrLeft): // whatever else ended it: nothing goes on behind an alarm
+		return d.parkVisit(w.step, end.err.Error(), protocol.ErrLeft.Code), nil, nil
 	case errors.Is(end.err, protocol.ErrWaiting) && always:
 		failure = errCannotAsk
 	case errors.Is(end.err, protocol.ErrWaiting):

@@ -92,6 +92,11 @@ const lastSteps = 200
 
 // outcome is what the state of a run is to the caller of wf: nil when it is done.
 func outcome(v *api.Run) error {
+	for _, c := range v.CleanupFailed {
+		if c.Code == protocol.ErrLeft.Code {
+			return protocol.ErrLeft.With("", "ALARM: run %s is %s, and its always role %s left what git acts on: wf log %s names it", v.ID, v.Status, c.Role, v.ID)
+		}
+	}
 	switch v.Status {
 	case protocol.Done:
 		return nil
@@ -124,6 +129,9 @@ func suspended(v *api.Run) error {
 		hint := "put it right, then " + resume
 		if v.Code == mcp.ErrUntrusted.Code {
 			hint = mcp.ErrUntrusted.Hint + "; then " + resume
+		}
+		if v.Code == protocol.ErrUnseen.Code {
+			hint = protocol.ErrUnseen.Hint + "; then " + resume
 		}
 		return why.With(hint, "%s; run %s is suspended, nothing is lost", v.Reason, v.ID)
 	}

@@ -43,8 +43,11 @@ func TestWhatCannotBeCleanedIsAnAlarm(t *testing.T) {
 	const line = "echo ../../evilgit > tool/.git/commondir; echo x > up; read x < go; echo ended"
 	run := "run: \"" + line + "\", sandbox: on, continue_on_error: true, retry: {attempts: 3, delay: 1ms, on: [any]}"
 	for name, roles := range map[string]string{
-		"a command": "roles: {a: {" + run + "}, b: {run: \"true\"}}\nedges: [{from: START, to: a}, {from: a, to: END}, {from: a, to: b, on: failure}, {from: b, to: END}]\n",
-		"an agent":  "roles: {coder: {prompt: You are coder., tools: [shell], timeout: 2m}, b: {run: \"true\"}}\nedges: [{from: START, to: coder}, {from: coder, to: END}, {from: coder, to: b, on: failure}, {from: b, to: END}]\n",
+		"a timeout at the same time": "roles: {a: {run: \"" + strings.Replace(line, "echo ended", "sleep 30", 1) + "\", sandbox: on, timeout: 2s}, b: {run: \"true\"}}\nedges: [{from: START, to: a}, {from: a, to: END}, {from: a, to: b, on: failure}, {from: b, to: END}]\n",
+		"a sub-workflow":             "roles: {a: {workflow: inner.yaml, continue_on_error: true}, b: {run: \"true\"}}\nedges: [{from: START, to: a}, {from: a, to: b}, {from: b, to: END}]\n",
+		"an always role":             "roles: {c: {run: \"true\"}, a: {" + strings.Replace(run, "continue_on_error: true, ", "", 1) + "}}\nedges: [{from: START, to: c}, {from: c, to: END}]\nalways: [a]\n",
+		"a command":                  "roles: {a: {" + run + "}, b: {run: \"true\"}}\nedges: [{from: START, to: a}, {from: a, to: END}, {from: a, to: b, on: failure}, {from: b, to: END}]\n",
+		"an agent":                   "roles: {coder: {prompt: You are coder., tools: [shell], timeout: 2m}, b: {run: \"true\"}}\nedges: [{from: START, to: coder}, {from: coder, to: END}, {from: coder, to: b, on: failure}, {from: b, to: END}]\n",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -55,6 +58,7 @@ func TestWhatCannotBeCleanedIsAnAlarm(t *testing.T) {
 			}
 			t.Cleanup(func() { _ = setFlag(left, false) }) // it may be gone
 			w.put(filepath.Join(w.project, "left.yaml"), "wf: 1\nname: left\n"+roles)
+			w.put(filepath.Join(w.project, "inner.yaml"), "wf: 1\nname: inner\nroles: {x: {"+run+"}}\nedges: [{from: START, to: x}, {from: x, to: END}]\n")
 			done := make(chan error, 1)
 			go func() {
 				_, err := os.ReadFile(filepath.Join(w.project, "up"))
@@ -75,6 +79,10 @@ func TestWhatCannotBeCleanedIsAnAlarm(t *testing.T) {
 			}
 			if strings.Contains(out, "could not be started") || !strings.Contains(out, "tool/.git/commondir") {
 				t.Errorf("it says %s", out)
+			}
+			if name == "an always role" || name == "a sub-workflow" { // what the run concluded stands, and it is no green end; it is that of the other run
+				w.must(setFlag(left, false))
+				return
 			}
 			for _, args := range [][]string{{"show", "-1"}, {"log", "-1"}, {"ls"}, {"replay", "-1"}} {
 				w.does(t, 0, "ALARM: the command left tool/.git/comm", args...) // a list cuts it off there
