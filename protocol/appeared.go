@@ -21,6 +21,8 @@ type Appeared struct {
 	Unprotected int `cbor:"unprotected,omitempty" json:"unprotected,omitempty"`
 	// Left is an alarm: paths from the workspace on which git acts, and that could not be removed or put back.
 	Left []string `cbor:"left,omitempty" json:"left,omitempty"`
+	// Undone are paths from the workspace of what was moved aside, as NAME.removed, and of links that were put back.
+	Undone []string `cbor:"undone,omitempty" json:"undone,omitempty"`
 }
 
 // FoundMax is how many Found an Appeared lists.
@@ -72,9 +74,11 @@ func (a *Appeared) Clean(clean func(string) string) *Appeared {
 	for i := range out.Found {
 		out.Found[i].Path, out.Found[i].Link = clean(out.Found[i].Path), clean(out.Found[i].Link)
 	}
-	out.Left = slices.Clone(a.Left)
-	for i := range out.Left {
-		out.Left[i] = clean(out.Left[i])
+	for _, paths := range []*[]string{&out.Left, &out.Undone} {
+		*paths = slices.Clone(*paths)
+		for i := range *paths {
+			(*paths)[i] = clean((*paths)[i])
+		}
 	}
 	return &out
 }
@@ -120,6 +124,9 @@ func (a *Appeared) String() string {
 	var parts []string
 	if len(a.Left) > 0 {
 		parts = append(parts, "left "+strings.Join(a.Left, ", ")+", which git acts on and wf could not remove: remove it before you use git there")
+	}
+	if len(a.Undone) > 0 {
+		parts = append(parts, "moved aside or put back "+strings.Join(a.Undone, ", ")+", by which git would run what the command left")
 	}
 	if len(did) > 0 {
 		text := strings.Join(did, ", ")

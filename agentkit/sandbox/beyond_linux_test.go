@@ -23,11 +23,14 @@ func TestF404WhatIsNamedFromBeyondIsControlled(t *testing.T) {
 		"an include of the repository above":   {"", `echo > work/team && git config include.path ../work/team`, `settings team`, "..", ""},
 		"hooksPath of the user":                {"[core]\n\thooksPath = .githooks\n", `mkdir work/.githooks && echo > work/.githooks/sample`, `hook .githooks/pre-commit`, ".", ""},
 		"hooksPath of the user, not there":     {"[core]\n\thooksPath = .githooks\n", `true`, `hook .githooks/pre-commit`, ".", "hooks"},
-		"an include of an include of the user": {"[include]\n\tpath = more\n", `printf '[include]\n\tpath = %s/work/team\n' "$PWD" > home/more && echo > work/team`, `settings team`, ".", ""},
+		"an include of an include of the user": {"[include]\n\tpath = ~/more\n", `printf '[include]\n\tpath = %s/work/team\n' "$PWD" > home/more && echo > work/team`, `settings team`, ".", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			onEach(t, func(t *testing.T, s stage) {
-				s.write(filepath.Join(s.home, ".gitconfig"), c.config+"[safe]\n\tdirectory = *\n")
+				s.write(filepath.Join(s.home, "dot/gitconfig"), c.config+"[safe]\n\tdirectory = *\n")
+				if err := os.Symlink("dot/gitconfig", filepath.Join(s.home, ".gitconfig")); err != nil { // as managers of such files have it
+					t.Fatal(err)
+				}
 				v := newVictim(t, s)
 				if c.in == ".." {
 					v.user(`rm -rf .git && cd .. && git init -q -b main . && cd work && git add file && git commit -q -m one`)

@@ -51,6 +51,7 @@ type launch struct {
 	layers  []*os.File      // held as long as the Overlays are mounted
 
 	span     *appear.Span // until what the command left is reported
+	leave    func()       // of a command that lasts; nil is nothing
 	appeared func(*protocol.Appeared)
 }
 

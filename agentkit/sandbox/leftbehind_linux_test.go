@@ -362,6 +362,12 @@ func controlled(work string) map[string]string {
 		if err != nil || !strings.Contains(rel, ".git") && !slices.Contains([]string{".wf", "tools", "aside"}, top) {
 			return nil
 		}
+		if strings.HasSuffix(path, ".removed") { // moved aside, under a name that git does not know
+			if e.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		}
 		switch filepath.Base(path) { // what changes with each commit
 		case "objects", "refs", "logs":
 			return fs.SkipDir

@@ -26,7 +26,7 @@ type protection struct {
 
 	paths       []string
 	anchors     []string       // directories that stay where they are
-	absent      []string       // unwanted parts that are not there now
+	absent      []control.Spot // unwanted parts that are not there now
 	links       []control.Link // that lead to a part: no mount keeps them from being replaced
 	unprotected int            // repositories for which there are too many
 }
@@ -91,10 +91,10 @@ func (p *protection) add(parts control.Parts, err error) (any bool, _ error) {
 	if err != nil {
 		return false, err
 	}
-	for _, path := range parts.Absent {
-		if within(path, p.work) {
-			p.absent = append(p.absent, path)
-			p.anchors = append(p.anchors, filepath.Dir(path))
+	for _, spot := range parts.Absent {
+		if within(spot.Path, p.work) {
+			p.absent = append(p.absent, spot)
+			p.anchors = append(p.anchors, filepath.Dir(spot.Path))
 		}
 	}
 	for _, place := range parts.Places {
@@ -105,7 +105,11 @@ func (p *protection) add(parts control.Parts, err error) (any bool, _ error) {
 			}
 		}
 		if place.Inner && running.mayNotMake(place.Path) {
-			p.absent = append(p.absent, place.Path)
+			spot, err := p.eye.Spot(place.Path)
+			if err != nil {
+				return true, err
+			}
+			p.absent = append(p.absent, spot)
 			continue
 		}
 		if !place.There || place.Whole || p.compared(place) {
@@ -163,12 +167,9 @@ func (p *protection) undo() (u undone) {
 			*done = append(*done, name)
 		}
 	}
-	for _, path := range p.absent {
-		made, err := eye.Made(path)
-		if made != "" {
-			err = eye.Remove(made)
-		}
-		note(path, made != "", err, &u.removed)
+	for _, spot := range p.absent {
+		to, err := eye.PutAside(spot)
+		note(spot.Path, to != "", err, &u.removed)
 	}
 	for _, l := range p.links {
 		did, err := eye.PutBack(l)
@@ -186,23 +187,23 @@ type runningCommands struct {
 	absent map[string]int
 }
 
-func (r *runningCommands) begin(absent []string) {
+func (r *runningCommands) begin(absent []control.Spot) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.absent == nil {
 		r.absent = map[string]int{}
 	}
-	for _, path := range absent {
-		r.absent[path]++
+	for _, spot := range absent {
+		r.absent[spot.Path]++
 	}
 }
 
-func (r *runningCommands) end(absent []string) {
+func (r *runningCommands) end(absent []control.Spot) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, path := range absent {
-		if r.absent[path]--; r.absent[path] == 0 {
-			delete(r.absent, path)
+	for _, spot := range absent {
+		if r.absent[spot.Path]--; r.absent[spot.Path] == 0 {
+			delete(r.absent, spot.Path)
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"wf/protocol"
 	"wf/roles/workspace"
 	"wf/roles/workspace/appear"
 )
@@ -302,7 +303,7 @@ func sockets(work string, watch *appear.Watch) (out []string, err error) {
 		return nil, err
 	}
 	defer f.Close()
-	lost := false // one may be where no other file is looked for
+	lost := "" // one may be where no other file is looked for
 	lines := bufio.NewScanner(f)
 	for lines.Scan() {
 		path := boundPath(lines.Text())
@@ -312,13 +313,18 @@ func sockets(work string, watch *appear.Watch) (out []string, err error) {
 		case filepath.IsAbs(path) && (err == nil && info.Mode()&fs.ModeSocket != 0 || errors.Is(err, fs.ErrPermission)):
 			out = append(out, path)
 		default:
-			lost = lost || !filepath.IsAbs(path) || within(path, work)
+			if within(path, work) || lost == "" && !filepath.IsAbs(path) {
+				lost = path
+			}
 		}
 	}
 	if err := lines.Err(); err != nil {
 		return nil, err
 	}
-	found, err := watch.Sockets(lost)
+	if within(lost, work) && watch.Partial() {
+		return nil, protocol.ErrUnseen.With("end that service, or begin it anew", "the socket %s was moved, and the workspace holds more than is looked at: nothing would keep a command from it", lost)
+	}
+	found, err := watch.Sockets(lost != "")
 	for _, path := range found {
 		if bound, err := workspace.Bound(path); err != nil && !errors.Is(err, fs.ErrNotExist) || bound {
 			out = append(out, path)

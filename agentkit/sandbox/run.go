@@ -61,11 +61,14 @@ func (l *launch) clean(ctx context.Context, flags uintptr, stdout, stderr io.Wri
 	code, err := l.run(ctx, flags, stdout, stderr)
 	undone := l.control.undo()
 	a := l.span.End()
-	if len(undone.left) > 0 {
+	if l.leave != nil {
+		l.leave()
+	}
+	if did := slices.Concat(undone.removed, undone.putBack); len(did)+len(undone.left) > 0 {
 		if a == nil {
 			a = &protocol.Appeared{Found: []protocol.Found{}}
 		}
-		a.Left = undone.left
+		a.Left, a.Undone = undone.left, did
 	}
 	if a != nil && l.appeared != nil {
 		l.appeared(a)
@@ -197,7 +200,7 @@ func (p Policy) launch(at found, args []string) (launch, error) {
 			l.Env = append(l.Env, "GOCACHEPROG="+program)
 		}
 		if p.Lasting {
-			watch.Look()
+			l.leave = watch.Enter()
 		} else {
 			l.span = watch.Begin()
 		}

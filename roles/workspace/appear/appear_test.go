@@ -225,6 +225,9 @@ func TestAnUnfinishedRebaseWithCommandsIsFound(t *testing.T) {
 	p.want(p.during(func() { p.write(".git/rebase-merge/git-rebase-todo", "pick 2 exec\n# exec\n") }))
 	p.want(p.during(func() { p.write(".git/rebase-merge/git-rebase-todo", "pick 2\n  exec evil\n") }), "rebase the workspace")
 	p.want(p.during(func() { p.write(".git/rebase-merge/git-rebase-todo", "pick 2\nexec\tworse\n") }), "rebase the workspace")
+	p.want(p.during(func() {
+		p.write(".git/rebase-merge/git-rebase-todo", strings.Repeat("# a comment\n", 100_000)+"exec evil\n")
+	}), "rebase the workspace")
 	p.want(p.during(func() { p.write(".git/worktrees/w/rebase-merge/git-rebase-todo", "x evil\n") }), "rebase the workspace")
 }
 
@@ -323,7 +326,42 @@ func TestADirectoryThatCannotBeReadIsOpened(t *testing.T) {
 			}
 		}), "repository a/known/", "repository b/")
 		p.want(p.during(func() {}))
+		for _, dir := range []string{"a", "b"} {
+			if err := os.Chmod(filepath.Join(p.root, dir), 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}
 	}
+}
+
+// A server works between its calls, too: what appears then is told with the next one.
+func TestWhatAppearsWhileSomethingLastsIsTold(t *testing.T) {
+	p := newPlace(t)
+	w := p.watch()
+	leave := w.Enter()
+	w.Begin().End()
+	p.repository("a/.git", "")
+	p.want(p.during(func() {}), "repository a/")
+	p.repository("b/.git", "")
+	leave()
+	p.want(p.during(func() {}))
+	if got := w.Repositories(); len(got) != 2 {
+		t.Errorf("the repositories are %v: a person may have made them", got)
+	}
+}
+
+// Git does not look at such a directory; the user does, by a link.
+func TestARepositoryWithinAGitDirectoryIsFound(t *testing.T) {
+	p := newPlace(t)
+	p.repository(".git", "")
+	p.mkdir("src")
+	p.want(p.during(func() {}))
+	p.want(p.during(func() {
+		if err := os.Rename(filepath.Join(p.root, "src"), filepath.Join(p.root, ".git/src")); err != nil {
+			t.Fatal(err)
+		}
+	}), "repository the workspace changed")
+	p.want(p.during(func() { p.mkdir(".git/objects/ab", ".git/rebase-merge"); p.write(".git/COMMIT_EDITMSG", "x") }))
 }
 
 func TestAConfigThatNamesAFloodOfPathsIsBound(t *testing.T) {

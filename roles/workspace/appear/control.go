@@ -204,10 +204,24 @@ func settingsIn(eye *control.Eye, dirs []string) uint64 {
 		for _, name := range control.Settings() {
 			sum.add(fd, name, 1)
 		}
-		unix.Close(fd)
+		f := listing(fd)
+		var strange []string
+		_ = entries(f, func(e fs.DirEntry) bool { // what cannot be read has no settings
+			if e.IsDir() && !slices.Contains(ofGit, e.Name()) {
+				strange = append(strange, e.Name())
+			}
+			return len(strange) < targetMax
+		})
+		f.Close()
+		slices.Sort(strange)
+		sum.Write([]byte(strings.Join(strange, "\x00")))
 	}
 	return sum.Sum64()
 }
+
+// ofGit are directories that git and its companions make in a git directory. Whatever else is there the user may reach by a link.
+var ofGit = []string{"objects", "refs", "logs", "hooks", "info", "modules", "worktrees", "branches", "remotes", "rebase-merge", "rebase-apply", "sequencer", "rr-cache", "lfs", "annex", "reftable", "svn",
+	"hooks.removed", "branches.removed", "remotes.removed", "commondir.removed"}
 
 func (w *Watch) rel(abs string) string {
 	if rel, err := filepath.Rel(w.root, abs); err == nil {
@@ -248,6 +262,10 @@ func (w *Watch) rebases(dirs []string, before, now *state, made bool) uint64 {
 				}
 			}
 			todo, _ := readFile(at + "/git-rebase-todo") // rebase-apply has none
+			if len(todo) == todoMax {                    // what is behind that is not read
+				commands = true
+				sum.Write(todo)
+			}
 			for line := range bytes.Lines(todo) {
 				if words := bytes.Fields(line); len(words) > 0 && (string(words[0]) == "exec" || string(words[0]) == "x") {
 					commands = true

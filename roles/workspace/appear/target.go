@@ -68,7 +68,7 @@ func (w *Watch) renewTargets(eye *control.Eye, r Repository, before, now *state)
 		if t.stamp, failed = w.stamp(eye, t.name); failed != nil {
 			err = failed
 		}
-		if was := before.at(t.name); was.stamp == t.stamp && was.path == t.path {
+		if was := before.at(t.name); !t.linked && was.stamp == t.stamp && was.path == t.path {
 			t.content = was.content
 		} else {
 			t.content = contentOf(t.path)
@@ -91,7 +91,8 @@ func (w *Watch) tellTargets(before, now *state) {
 func (w *Watch) asBefore(eye *control.Eye, targets []target) bool {
 	return !slices.ContainsFunc(targets, func(t target) bool {
 		stamp, err := w.stamp(eye, t.name)
-		return err != nil || stamp != t.stamp
+		// What is written by a mapping may leave all times as they are.
+		return err != nil || stamp != t.stamp || t.linked && contentOf(t.path) != t.content
 	})
 }
 

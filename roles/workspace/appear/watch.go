@@ -30,6 +30,7 @@ type Watch struct {
 	above       *state // of the repository in which the workspace lies; nil is none
 	partial     bool
 	active      map[*Span]bool
+	lasting     int
 	pending     protocol.Appeared // what no span has told yet
 	unprotected int
 }
@@ -80,9 +81,29 @@ func (w *Watch) Look() {
 
 func (w *Watch) refresh() {
 	w.look(len(w.active) > 0)
-	if len(w.active) == 0 {
+	if len(w.active) == 0 && w.lasting == 0 {
 		w.pending = protocol.Appeared{Partial: w.pending.Partial}
 	}
+}
+
+// Enter says that something works in the workspace until leave is called: what is found meanwhile, without a span, is told by the next one.
+func (w *Watch) Enter() (leave func()) {
+	w.Look()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.lasting++
+	return sync.OnceFunc(func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.lasting--
+	})
+}
+
+// Partial reports whether the workspace was not looked at as a whole.
+func (w *Watch) Partial() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.partial
 }
 
 // Begin looks, and begins a span. What is found now was made before.

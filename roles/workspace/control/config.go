@@ -12,17 +12,17 @@ import (
 	"wf/roles/workspace"
 )
 
-// config takes in what a config, without links on the way, has git run or include, and what the included ones name in
-// turn. Where hooks lie in a directory with the name of _, as husky has them, they run those around it.
-func (f *finder) config(file string, deep int) error {
-	settings, err := f.settings(file)
+// config takes in what a config has git run or include, and what the included ones name in turn: from the directory of the name by which git
+// opens it, whatever links are on the way. Where hooks lie in a directory with the name of _, as husky has them, they run those around it.
+func (f *finder) config(file Place, deep int) error {
+	settings, err := f.settings(file.Path)
 	if err != nil {
 		return err
 	}
 	for _, s := range settings {
 		from, includes := f.top, s.key != "core.hookspath"
 		if includes {
-			from = filepath.Dir(file)
+			from = file.Name[:strings.LastIndexByte(file.Name, '/')]
 		}
 		value := fromHome(s.value)
 		if value == "" {
@@ -106,13 +106,24 @@ func fromHome(path string) string {
 // target takes in one path of a config.
 func (f *finder) target(from, value string, includes bool, deep int) error {
 	if path := filepath.Clean(value); !includes && filepath.Base(path) == "_" {
-		value = filepath.Dir(path)
+		around, err := f.below(from, filepath.Dir(path))
+		if err != nil {
+			return err
+		}
+		if !f.holds(around.Path) {
+			value = filepath.Dir(path)
+		}
 	}
-	p, err := f.follow(from, value)
+	p, err := f.below(from, value)
 	if err != nil {
 		return err
 	}
-	if f.gits(p.Path) && len(p.Links) == 0 && f.known(p.Path) || f.holds(p.Path) {
+	if !p.There {
+		if err := f.absent(p.Path); err != nil {
+			return err
+		}
+	}
+	if f.gits(p.Path) && !p.Linked() && f.known(p.Path) || f.holds(p.Path) {
 		return nil
 	}
 	again := f.has(p.Name)
@@ -124,7 +135,15 @@ func (f *finder) target(from, value string, includes bool, deep int) error {
 	if kind, err := f.kind(p.Path); err != nil || again || !includes || kind != unix.S_IFREG || deep >= deepMax {
 		return err
 	}
-	return f.config(p.Path, deep+1)
+	return f.config(p, deep+1)
+}
+
+// below is follow from a directory on the way to which links may be.
+func (f *finder) below(from, path string) (Place, error) {
+	if !filepath.IsAbs(path) {
+		path = from + "/" + path // not cleaned: a link may lie before ..
+	}
+	return f.follow("/", path)
 }
 
 // known reports whether a path lies in a part of a git directory that is listed.

@@ -1,7 +1,6 @@
 package control
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -12,8 +11,6 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
-
-	"wf/protocol"
 )
 
 // A stage is a workspace.
@@ -139,47 +136,42 @@ func TestWhatAModeHidesIsLookedAt(t *testing.T) {
 		if _, there, err := e.Lstat(s.path("d/e/none")); there || err != nil {
 			t.Errorf("%o: what is not there: %t, %v", mode, there, err)
 		}
-		s.must(os.Chmod(s.path("d/e"), mode))
-		s.must(os.Chmod(s.path("d"), mode))
-		if err := e.Remove(s.path("d")); err != nil {
-			t.Errorf("%o: remove: %v", mode, err)
+		s.must(os.Chmod(s.path("d"), 0o700))
+		s.must(os.Chmod(s.path("d/e"), 0o700))
+		for _, was := range []string{"", "once more"} {
+			e.give(s.path("d/e"), true)
+			s.write("d/e/again"+was, "")
+			s.must(os.Chmod(s.path("d/e"), mode))
+			spot, err := e.Spot(s.path("d/e"))
+			s.must(err)
+			s.must(os.Chmod(s.path("d"), mode))
+			if to, err := e.PutAside(spot); to != "e.removed" || err != nil {
+				t.Errorf("%o: put aside%s: %q, %v", mode, was, to, err)
+			}
+			if to, err := e.PutAside(spot); to != "" || err != nil {
+				t.Errorf("%o: it is there: %q, %v", mode, to, err)
+			}
+			s.must(os.Chmod(s.path("d"), 0o700))
 		}
-		if made, err := e.Made(s.path("d")); made != "" || err != nil {
-			t.Errorf("%o: it is there: %q, %v", mode, made, err)
-		}
+		e.give(s.path("d/e.removed"), true)
+		_ = os.Chmod(s.path("d/e.removed"), 0o700)
 	}
 }
 
-// The directory of another user cannot be opened for this one.
-func TestWhatCannotBeLookedAtIsRefused(t *testing.T) {
+// What another user keeps from this one, no command changes.
+func TestWhatAnotherUserKeepsIsNothing(t *testing.T) {
 	if os.Geteuid() == 0 {
 		t.Skip("root looks at everything")
 	}
 	s := newStage(t)
-	s.link("d", "/root/x") // outside, git sees no more than this user
+	s.link("d", "/root/x")
 	if p, err := At(s.root).Follow(s.path("d/y")); err != nil || p.There {
 		t.Errorf("%+v, %v", p, err)
 	}
-	e := At("/root") // as if it were a workspace
-	if _, err := os.Lstat("/root/x"); !errors.Is(err, os.ErrPermission) {
-		t.Skip("the home directory of root is open: ", err)
-	}
-	_, there, err := e.Lstat("/root/x")
-	if there || !errors.Is(err, protocol.ErrUnseen) || !strings.Contains(err.Error(), "x cannot be looked at") {
+	if _, there, err := At("/root").Lstat("/root/x"); there || err != nil { // as if it were a workspace
 		t.Errorf("%t, %v", there, err)
 	}
-	for what, err := range map[string]error{
-		"repository": second(e.Repository("/root")), "bare": second(e.Bare("/root/x")), "store": second(e.Store("/root/.wf")), "names": third(e.names("/root", 9)),
-		"made": second(e.Made("/root/x")), "put back": second(e.PutBack(Link{Path: "/root/x", To: "y"})),
-	} {
-		if !errors.Is(err, protocol.ErrUnseen) {
-			t.Errorf("%s: %v", what, err)
-		}
-	}
 }
-
-func second[T any](_ T, err error) error        { return err }
-func third[T, U any](_ T, _ U, err error) error { return err }
 
 // A link that a command removed, or put something else in place of, is there again; whatever else happened stays.
 func TestALinkIsPutBack(t *testing.T) {
@@ -211,37 +203,72 @@ func TestALinkIsPutBack(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t)
 			s.link(".git/hooks", "../scripts")
+			e := At(s.root)
+			spot, err := e.Spot(s.path(".git/hooks"))
+			s.must(err)
 			c.do(s, s.path(".git/hooks"))
-			did, err := At(s.root).PutBack(Link{Path: s.path(".git/hooks"), To: "../scripts"})
+			did, err := e.PutBack(Link{Path: s.path(".git/hooks"), To: "../scripts", at: spot})
 			if did != c.did || err != nil {
 				t.Errorf("put back: %t, %v", did, err)
 			}
 			if to, err := os.Readlink(s.path(".git/hooks")); to != "../scripts" && !c.gone {
 				t.Errorf("the link is %q, %v", to, err)
 			}
-			_, err = os.Lstat(s.path(".git/hooks.replaced-1"))
+			_, err = os.Lstat(s.path(".git/hooks.removed"))
 			if kept := strings.HasPrefix(name, "a "); kept != (err == nil) {
 				t.Errorf("what was there instead: %v", err)
 			}
-			s.must(At(s.root).Remove(s.path(".git")))
+			e.give(s.path(".git/hooks.removed/a/b"), true)
 		})
 	}
 }
 
-// Nothing outside is removed, whatever was put on the way there.
-func TestNothingIsRemovedBehindALink(t *testing.T) {
-	s, outside := newStage(t), newStage(t)
-	outside.write("hooks/pre-commit", "of the user")
-	s.link(".git", outside.root)
+// What lies elsewhere by then is not moved: behind a link, or in another directory of that name.
+func TestNothingElsewhereIsMoved(t *testing.T) {
+	for name, do := range map[string]func(s, outside stage){
+		"a link outside": func(s, outside stage) { s.must(os.Rename(s.path("x"), s.path("y"))); s.link("x", outside.root) },
+		"a link inside":  func(s, _ stage) { s.must(os.Rename(s.path("x"), s.path("y"))); s.link("x", "other") },
+		"another one": func(s, _ stage) {
+			s.must(os.Rename(s.path("x"), s.path("y")))
+			s.must(os.Rename(s.path("other"), s.path("x")))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, outside := newStage(t), newStage(t)
+			outside.write(".git/hooks/pre-commit", "of the user")
+			s.write("other/.git/hooks/pre-commit", "of the user")
+			s.write("x/.git/HEAD", "ref: refs/heads/main")
+			e := At(s.root)
+			parts, err := e.Repository(s.path("x"))
+			s.must(err)
+			do(s, outside)
+			for _, spot := range parts.Absent {
+				if to, err := e.PutAside(spot); to != "" || err != nil {
+					t.Errorf("%s was moved to %q, %v", spot.Path, to, err)
+				}
+			}
+			if _, err := os.Stat(s.path("x/.git/hooks/pre-commit")); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// A directory that has names as git has, and none that git made, is the project's: nothing in it is moved.
+func TestNothingOfAProjectIsAbsent(t *testing.T) {
+	s := newStage(t)
+	for _, name := range []string{"src/head/x", "src/objects/x", "src/refs/x", "bare/HEAD", "bare/objects/x", "bare/refs/x"} {
+		s.write(name, "ref: refs/heads/main\n")
+	}
+	s.write("bait/.git", "gitdir: ../src\n")
 	e := At(s.root)
-	if made, err := e.Made(s.path(".git/hooks")); made != "" || err != nil {
-		t.Errorf("made: %q, %v", made, err)
+	for name, look := range map[string]func() (Parts, error){"src": func() (Parts, error) { return e.Bare(s.path("src")) }, "bait": func() (Parts, error) { return e.Repository(s.path("bait")) }} {
+		if parts, err := look(); err != nil || len(parts.Absent) > 0 {
+			t.Errorf("%s: %+v, %v", name, parts.Absent, err)
+		}
 	}
-	if err := e.Remove(s.path(".git/hooks")); err == nil {
-		t.Error("it was removed")
-	}
-	if _, err := os.Stat(outside.path("hooks/pre-commit")); err != nil {
-		t.Error(err)
+	if parts, err := e.Bare(s.path("bare")); err != nil || len(parts.Absent) == 0 {
+		t.Errorf("bare: %+v, %v", parts.Absent, err)
 	}
 }
 
@@ -338,6 +365,13 @@ func TestPlacesAreWhereGitLooks(t *testing.T) {
 			s.must(os.Rename(s.path(".git"), s.path("store")))
 			s.write("named", "gitdir: ./store\n")
 			s.link(".git", "named")
+		},
+		"an include of a linked config": func(s stage) {
+			s.write("shared/cfg", "[include]\n\tpath = inc\n")
+			s.must(os.Remove(s.path(".git/config")))
+			s.link(".git/config", "../shared/cfg")
+			s.write(".git/inc", "[a]\n\tb = c\n")
+			s.write("shared/inc", "[a]\n\tb = d\n")
 		},
 		"settings of a worktree": func(s stage) {
 			s.git("config", "extensions.worktreeConfig", "true")

@@ -2,7 +2,6 @@ package control
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -13,7 +12,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"wf/protocol"
-	"wf/roles/workspace"
 	"wf/roles/workspace/internal/at"
 )
 
@@ -59,46 +57,73 @@ func (e *Eye) try(path string, look func() error) (there bool, err error) {
 		return false, nil
 	case !e.within(path):
 		return false, nil // what the user cannot look at outside git, which runs as the user, does not read either
+	case errors.Is(err, unix.EACCES) && e.closed(path):
+		return false, nil // nor what another user keeps from this one, and so from commands
 	}
 	return false, e.Unseen(path, err)
 }
 
-// GiveBack gives the user rwx on the directories on the way to a path, and what is at its end to read, as far as they
-// lie in the workspace and belong to the user. It reports whether any mode was another before.
-func (e *Eye) GiveBack(path string) (gave bool) {
+// way goes to a path of the workspace by its parts, and opens each for its name alone. step is called with the root and each of them;
+// the last one that could be opened is given with the error of the next.
+func (e *Eye) way(path string, step func(fd int, s unix.Stat_t)) error {
 	if !e.within(path) {
-		return false
+		return fs.ErrInvalid
 	}
-	dir, err := at.Ours(unix.AT_FDCWD, e.root)
-	for _, name := range append(strings.Split(strings.TrimPrefix(path, e.root), "/"), "") {
+	fd, err := at.Ours(unix.AT_FDCWD, e.root)
+	for _, name := range strings.Split(strings.TrimPrefix(path, e.root), "/") {
 		if err != nil {
-			return gave
+			return err
+		}
+		if name != "" {
+			var next int
+			next, err = at.Ours(fd, name)
+			unix.Close(fd)
+			if fd = next; err != nil {
+				return err
+			}
 		}
 		var s unix.Stat_t
-		if err := unix.Fstat(dir, &s); err == nil && int(s.Uid) == os.Geteuid() {
-			mode := uint32(s.Mode) & 0o7777 // 16 bits on some systems
-			want := mode
-			switch uint32(s.Mode) & unix.S_IFMT {
-			case unix.S_IFDIR:
-				want |= 0o700
-			case unix.S_IFREG:
-				want |= 0o400
-			}
-			if want != mode && at.Chmod(dir, want) == nil {
-				gave = true
-			}
+		if err := unix.Fstat(fd, &s); err == nil {
+			step(fd, s)
 		}
-		if name == "" {
-			continue // the root, or the end
-		}
-		var next int
-		next, err = at.Ours(dir, name)
-		unix.Close(dir)
-		dir = next
 	}
 	if err == nil {
-		unix.Close(dir)
+		unix.Close(fd)
 	}
+	return err
+}
+
+// closed reports whether the last thing that is reached on the way to a path belongs to another user, and this one can neither enter nor
+// write it.
+func (e *Eye) closed(path string) (is bool) {
+	_ = e.way(path, func(fd int, s unix.Stat_t) { // how far it leads is what is asked
+		is = int(s.Uid) != os.Geteuid() && !at.May(fd, unix.W_OK) && (s.Mode&unix.S_IFMT != unix.S_IFDIR || !at.May(fd, unix.X_OK))
+	})
+	return is
+}
+
+// GiveBack lets the user read what is at a path, and gives rwx on the directories on the way to it that the user cannot enter or
+// read, as far as they lie in the workspace and belong to the user. It reports whether any mode was another before.
+func (e *Eye) GiveBack(path string) bool { return e.give(path, false) }
+
+// give is GiveBack, and where something is to be written in the directory at the path lets the user do that.
+func (e *Eye) give(path string, write bool) (gave bool) {
+	left := strings.Count(strings.TrimPrefix(path, e.root), "/") // parts of the way
+	_ = e.way(path, func(fd int, s unix.Stat_t) {                // what is not reached has no mode to give
+		last := left == 0
+		left--
+		mode := uint32(s.Mode) & 0o7777 // 16 bits on some systems
+		want := mode
+		switch kind := uint32(s.Mode) & unix.S_IFMT; {
+		case kind == unix.S_IFDIR && (mode&0o500 != 0o500 || last && write):
+			want |= 0o700
+		case kind == unix.S_IFREG:
+			want |= 0o400
+		}
+		if int(s.Uid) == os.Geteuid() && want != mode && at.Chmod(fd, want) == nil {
+			gave = true
+		}
+	})
 	return gave
 }
 
@@ -168,98 +193,121 @@ func (e *Eye) read(path string, most int64) (b []byte, err error) {
 	return b, err
 }
 
-// Made is where something lies at a path of the workspace, also behind a link that a command has put in the way; "" is
-// nothing, and what git would find outside.
-func (e *Eye) Made(path string) (string, error) {
-	p, err := e.follow("/", filepath.Dir(path))
-	if err != nil || !p.There || !e.within(p.Path) {
-		return "", err
-	}
-	path = filepath.Join(p.Path, filepath.Base(path))
-	if _, there, err := e.Lstat(path); err != nil || !there {
-		return "", err
-	}
-	return path, nil
+// A Spot is a name in a directory, as long as that is the same one.
+type Spot struct {
+	Path     string // absolute, without links
+	dev, ino uint64 // of the directory
 }
 
-// Remove removes what is at a path of the workspace, with all below it, also where modes are in the way.
-func (e *Eye) Remove(path string) error {
-	root, err := e.open()
-	if err != nil {
+// Spot is where a path of the workspace lies now; its directory is there.
+func (e *Eye) Spot(path string) (Spot, error) {
+	s, _, err := e.Lstat(filepath.Dir(path))
+	return Spot{path, uint64(s.Dev), s.Ino}, err // 32 bits on some systems
+}
+
+// PutAside moves what lies at a spot out of the way, to a name beside it that git does not know, and says which; "" is nothing. A person may
+// have put it there. What was moved aside from there before is removed.
+func (e *Eye) PutAside(spot Spot) (to string, err error) {
+	err = e.in(spot, func(in *os.Root, name string) error {
+		if _, err := in.Lstat(name); errors.Is(err, fs.ErrNotExist) {
+			to = ""
+			return nil
+		} else if err != nil {
+			return err
+		}
+		to = name + ".removed"
+		if err := e.removeIn(in, filepath.Dir(spot.Path), to); err != nil {
+			return err
+		}
+		return in.Rename(name, to)
+	})
+	return to, err
+}
+
+// PutBack makes a link once more that a command has removed, or put something else in place of, which is moved aside. It reports whether it did.
+func (e *Eye) PutBack(l Link) (did bool, err error) {
+	err = e.in(l.at, func(in *os.Root, name string) error {
+		to, err := in.Readlink(name)
+		if err == nil && to == l.To {
+			return nil
+		}
+		did = true
+		if err == nil { // of another link nothing is kept
+			err = in.Remove(name)
+		} else {
+			_, err = e.PutAside(l.at)
+		}
+		if err != nil {
+			return err
+		}
+		return in.Symlink(l.To, name)
+	})
+	return did, err
+}
+
+// in does something with the name of a spot in its directory, and once more where modes were in the way. It does nothing where that
+// directory is not there any more, or another.
+func (e *Eye) in(spot Spot, do func(in *os.Root, name string) error) error {
+	once := func() error {
+		dir, err := e.enter(spot)
+		if dir == nil || err != nil {
+			return err
+		}
+		defer dir.Close()
+		return do(dir, filepath.Base(spot.Path))
+	}
+	err := once()
+	if errors.Is(err, fs.ErrPermission) && e.give(filepath.Dir(spot.Path), true) {
+		err = once()
+	}
+	return err
+}
+
+// enter opens the directory of a spot, also where a command has moved it and put a link in its place; nil is one that is not there any
+// more, or another.
+func (e *Eye) enter(spot Spot) (in *os.Root, err error) {
+	dir, err := e.Follow(filepath.Dir(spot.Path))
+	if err != nil || !dir.There || !e.within(dir.Path) {
+		return nil, err
+	}
+	there, err := e.try(dir.Path, func() error {
+		fd, err := at.Walk(unix.AT_FDCWD, dir.Path, unix.O_DIRECTORY)
+		if err != nil {
+			return err
+		}
+		defer unix.Close(fd)
+		var s unix.Stat_t
+		if err := unix.Fstat(fd, &s); err != nil {
+			return err
+		}
+		same := uint64(s.Dev) == spot.dev && s.Ino == spot.ino
+		if view, _ := at.ViewOf(dir.Path); view != nil { // in layers a directory gets another number once it is written
+			same = !dir.Linked()
+		}
+		if !same {
+			return unix.ENOENT
+		}
+		in, err = at.Root(fd)
+		return err
+	})
+	if !there {
+		return nil, err
+	}
+	return in, nil
+}
+
+// removeIn removes a name of an open directory with all below it, also where modes are in the way.
+func (e *Eye) removeIn(in *os.Root, dir, name string) error {
+	err := in.RemoveAll(name)
+	if !errors.Is(err, fs.ErrPermission) {
 		return err
 	}
-	defer root.Close()
-	name, err := filepath.Rel(e.root, path)
-	if err != nil {
-		return err
-	}
-	if err = root.RemoveAll(name); !errors.Is(err, fs.ErrPermission) {
-		return err
-	}
-	e.GiveBack(path)
-	_ = fs.WalkDir(root.FS(), name, func(name string, d fs.DirEntry, _ error) error { // what stays closed is told when it is removed
+	e.give(dir, true)
+	_ = fs.WalkDir(in.FS(), name, func(name string, d fs.DirEntry, _ error) error { // what stays closed is told when it is removed
 		if d != nil && d.IsDir() {
-			e.GiveBack(filepath.Join(e.root, name))
+			e.give(filepath.Join(dir, name), true)
 		}
 		return nil
 	})
-	return root.RemoveAll(name)
-}
-
-// PutBack makes a link once more that a command has removed, or put something else in place of, and reports whether it did. What was
-// there instead lies beside it then, under a name that git does not know: a person may have put it there.
-func (e *Eye) PutBack(l Link) (bool, error) {
-	if p, err := e.follow("/", filepath.Dir(l.Path)); err != nil || !p.There || p.Linked() {
-		return false, err // it was moved away, with what it led to
-	}
-	to, there, err := e.link(l.Path)
-	if err != nil || to == l.To {
-		return false, err
-	}
-	root, err := e.open()
-	if err != nil {
-		return true, err
-	}
-	defer root.Close()
-	name, err := filepath.Rel(e.root, l.Path)
-	if err != nil {
-		return true, err
-	}
-	put := func() error {
-		if there {
-			if err := aside(root, name, to != ""); err != nil {
-				return err
-			}
-			there = false
-		}
-		return root.Symlink(l.To, name)
-	}
-	if err = put(); errors.Is(err, fs.ErrPermission) {
-		e.GiveBack(filepath.Dir(l.Path))
-		err = put()
-	}
-	return true, err
-}
-
-// asideMax is how many names are tried for what is moved out of the way.
-const asideMax = 1_000
-
-// aside moves what has a name out of the way; of a link nothing is kept.
-func aside(root *os.Root, name string, link bool) error {
-	if link {
-		return root.Remove(name)
-	}
-	for n := range asideMax {
-		to := fmt.Sprintf("%s.replaced-%d", name, n+1)
-		if _, err := root.Lstat(to); errors.Is(err, fs.ErrNotExist) {
-			return root.Rename(name, to)
-		}
-	}
-	return fmt.Errorf("%s.replaced-%d is there already: %w", name, asideMax, fs.ErrExist)
-}
-
-func (e *Eye) open() (*os.Root, error) {
-	e.GiveBack(e.root)
-	root, err := os.OpenRoot(workspace.Opened(e.root))
-	return root, workspace.Named(err, e.root)
+	return in.RemoveAll(name)
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"wf/protocol/lazy"
 )
 
 // Bounds of what is looked at of one repository.
@@ -47,9 +49,9 @@ func Settings() []string {
 
 // Parts is what of a repository git acts on.
 type Parts struct {
-	Places []Place  // that are there, or to which a link or a config leads
-	Absent []string // unwanted parts that are not there, absolute and without links
-	Cut    bool     // its configs name more places than are listed
+	Places []Place // that are there, or to which a link or a config leads
+	Absent []Spot  // unwanted parts that are not there
+	Cut    bool    // its configs name more places than are listed
 }
 
 // finder collects the parts of one repository.
@@ -71,7 +73,7 @@ func (e *Eye) Repository(top string) (Parts, error) {
 	if err == nil && dir != "" {
 		err = f.whole(dir)
 	}
-	return f.done(), err
+	return f.done(err)
 }
 
 // Above is the directory with the repository in which a directory lies, as git finds it, where that is none of the workspace; "" is
@@ -122,8 +124,7 @@ func (f *finder) gitDir() (git Place, dir string, err error) {
 // Bare finds the parts of a repository without a worktree, absolute and without links.
 func (e *Eye) Bare(git string) (Parts, error) {
 	f := finder{Eye: e, top: git}
-	err := f.whole(git)
-	return f.done(), err
+	return f.done(f.whole(git))
 }
 
 // whole looks at a git directory with all that is in it, and at what the user's own configs name of its repository.
@@ -131,7 +132,10 @@ func (f *finder) whole(git string) error {
 	err := f.control(git)
 	for _, file := range userConfigs() {
 		if err == nil {
-			err = f.config(file, 0)
+			var p Place
+			if p, err = f.follow("/", file); err == nil && p.There {
+				err = f.config(p, 0)
+			}
 		}
 	}
 	return err
@@ -149,20 +153,23 @@ func (e *Eye) Store(path string) (Parts, error) {
 	if config.Name = filepath.Join(path, "config.yaml"); config.Linked() {
 		f.Places = append(f.Places, config)
 	}
-	return f.done(), err
+	return f.done(err)
 }
 
 // done tells what is known once all of a repository was seen.
-func (f *finder) done() Parts {
+func (f *finder) done(err error) (Parts, error) {
 	for at := range f.Places {
 		p := &f.Places[at]
 		p.Whole = f.holds(p.Path)
 		p.Inner = !p.Linked() && f.own(p.Path)
 		for i, l := range p.Links {
-			p.Links[i].Own = f.own(l.Path)
+			if p.Links[i].Own = f.own(l.Path); !p.Links[i].Own || err != nil {
+				continue
+			}
+			p.Links[i].at, err = f.Spot(l.Path)
 		}
 	}
-	return f.Parts
+	return f.Parts, err
 }
 
 // own reports whether git or wf keeps a path for itself.
@@ -241,8 +248,11 @@ func (f *finder) directory(git string) error {
 		if err != nil {
 			return err
 		}
-		if !p.There && part.unwanted && (!p.Linked() || f.gits(p.Path)) && !(part.name == "commondir" && ofWorktree(git)) {
-			f.Absent = append(f.Absent, p.Path)
+		if !p.There && part.unwanted && !(part.name == "commondir" && ofWorktree(git)) {
+			err = f.absent(p.Path)
+		}
+		if err != nil {
+			return err
 		}
 		if !p.There && !p.Linked() {
 			continue
@@ -251,7 +261,7 @@ func (f *finder) directory(git string) error {
 			return err
 		}
 		if part.config {
-			err = f.config(p.Path, 0)
+			err = f.config(p, 0)
 		}
 		if part.name == "commondir" {
 			err = f.common(git, p.Path)
@@ -261,6 +271,46 @@ func (f *finder) directory(git string) error {
 		}
 	}
 	return nil
+}
+
+// absent takes in a path of a git directory at which nothing lies, if its directory is there. In a directory that others than git may have made, as one
+// that has names as git has, it could be a file of the project.
+func (f *finder) absent(path string) error {
+	i := slices.IndexFunc(f.dirs, func(dir string) bool { return strings.HasPrefix(path, dir+"/") })
+	if i < 0 {
+		return nil
+	}
+	if git, err := f.made(f.dirs[i]); err != nil || !git {
+		return err
+	}
+	if kind, err := f.kind(filepath.Dir(path)); err != nil || kind != unix.S_IFDIR {
+		return err
+	}
+	spot, err := f.Spot(path)
+	if err == nil {
+		f.Absent = append(f.Absent, spot)
+	}
+	return err
+}
+
+// head is the beginning of a HEAD.
+var head = lazy.Regexp("^(ref: *refs/|[0-9a-f]{40})")
+
+// made reports whether git made a directory, by what it asks itself before it takes one for a repository.
+func (f *finder) made(dir string) (bool, error) {
+	if strings.Contains(dir+"/", "/.git/") {
+		return true, nil
+	}
+	text, err := f.read(filepath.Join(dir, "HEAD"), 64)
+	if err != nil || !head().Match(text) {
+		return false, err
+	}
+	for _, name := range []string{"objects", "refs"} {
+		if kind, err := f.kind(filepath.Join(dir, name)); err != nil || kind != unix.S_IFDIR {
+			return false, err
+		}
+	}
+	return true, nil
 }
 
 // ofWorktree reports whether a git directory is that of a worktree: it has a commondir but while git makes it.
@@ -295,7 +345,7 @@ func (f *finder) entries(p Place, deep int) error {
 		if err != nil {
 			return err
 		}
-		entry.Name = filepath.Join(p.Name, name)
+		entry.Name = p.Name + "/" + name
 		if entry.Linked() {
 			entry.Links = slices.Concat(p.Links, entry.Links)
 			f.Places = append(f.Places, entry)

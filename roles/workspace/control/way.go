@@ -25,6 +25,7 @@ type Link struct {
 	Path string // absolute; no directory on the way to it is a link
 	To   string // its text
 	Own  bool   // it lies where git and wf keep what is theirs, and no command of git changes it
+	at   Spot   // of its own ones
 }
 
 // Follow goes the way of an absolute path by links.

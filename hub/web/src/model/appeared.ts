@@ -12,7 +12,7 @@ const words: Record<string, [what: string, program: string]> = {
 };
 
 interface Found {kind: string; path: string; changed?: boolean; link?: string}
-interface Appeared {found: Found[] | null; more?: number; partial?: boolean; beside?: boolean; unprotected?: number; left?: string[]}
+interface Appeared {found: Found[] | null; more?: number; partial?: boolean; beside?: boolean; unprotected?: number; left?: string[]; undone?: string[]}
 
 /** One line of it, without who made it; "" for nothing. */
 export function appeared(data: Record<string, unknown>): string {
@@ -26,6 +26,7 @@ export function appeared(data: Record<string, unknown>): string {
   });
   const parts: string[] = [];
   if (a.left) parts.push(`left ${a.left.join(", ")}, which git acts on and wf could not remove: remove it before you use git there`);
+  if (a.undone) parts.push(`moved aside or put back ${a.undone.join(", ")}, by which git would run what the command left`);
   if (did.length) {
     const programs = [...new Set(found.map((f) => known(f)[1]))].filter(Boolean);
     const ends: string[] = [];

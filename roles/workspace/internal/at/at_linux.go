@@ -3,6 +3,7 @@ package at
 import (
 	"errors"
 	"fmt"
+	"os"
 
 	"golang.org/x/sys/unix"
 )
@@ -75,6 +76,16 @@ func Chmod(fd int, mode uint32) error {
 
 // Ours opens a name in a directory, or the directory itself as ".", so that its mode can be set: whatever mode it has.
 func Ours(dir int, name string) (fd int, err error) { return Open(dir, name, unix.O_PATH) }
+
+// May reports whether this user may do something, such as unix.W_OK, with what is open for its name alone.
+func May(fd int, what uint32) bool {
+	return again(func() error {
+		return unix.Faccessat(unix.AT_FDCWD, fmt.Sprintf("/proc/self/fd/%d", fd), what, unix.AT_EACCESS)
+	}) == nil
+}
+
+// Root is an open directory, by which nothing outside of it is reached; fd stays open.
+func Root(fd int) (*os.Root, error) { return os.OpenRoot(fmt.Sprintf("/proc/self/fd/%d", fd)) }
 
 // Bound reports whether a socket is open under a name in a directory: anything else there is not, and a file that a process which
 // ended has left. Nothing reaches that process: an address is found before the kinds of two sockets are compared, and no
