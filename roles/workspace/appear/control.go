@@ -207,7 +207,7 @@ func settingsIn(eye *control.Eye, dirs []string) uint64 {
 		f := listing(fd)
 		var strange []string
 		_ = entries(f, func(e fs.DirEntry) bool { // what cannot be read has no settings
-			if e.IsDir() && !slices.Contains(ofGit, e.Name()) {
+			if e.IsDir() && filepath.Base(dir) == ".git" && !slices.Contains(ofGit, e.Name()) {
 				strange = append(strange, e.Name())
 			}
 			return len(strange) < targetMax
@@ -220,7 +220,7 @@ func settingsIn(eye *control.Eye, dirs []string) uint64 {
 }
 
 // ofGit are directories that git and its companions make in a git directory. Whatever else is there the user may reach by a link.
-var ofGit = []string{"objects", "refs", "logs", "hooks", "info", "modules", "worktrees", "branches", "remotes", "rebase-merge", "rebase-apply", "sequencer", "rr-cache", "lfs", "annex", "reftable", "svn",
+var ofGit = []string{"objects", "refs", "logs", "hooks", "info", "modules", "worktrees", "branches", "remotes", "rebase-merge", "rebase-apply", "sequencer", "rr-cache", "lfs", "annex", "reftable", "svn", "fsmonitor--daemon", "filter-repo", "NOTES_MERGE_WORKTREE",
 	"hooks.removed", "branches.removed", "remotes.removed", "commondir.removed"}
 
 func (w *Watch) rel(abs string) string {
