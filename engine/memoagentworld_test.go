@@ -538,7 +538,7 @@ func TestM01FilesThatChangeWhileAVisitWaits(t *testing.T) {
 			_, err := a.e.Drive(context.Background(), id, engine.DriveOptions{})
 			over <- err
 		}()
-		for buf := make([]byte, 1<<20); !bytes.Contains(buf[:runtime.Stack(buf, true)], []byte("wf/roles.Claim(")); { // it waits
+		for !waitsForSpot() {
 			runtime.Gosched()
 		}
 		a.write("a.txt", "by a person")
@@ -552,6 +552,18 @@ func TestM01FilesThatChangeWhileAVisitWaits(t *testing.T) {
 		a.write("a.txt", "one")
 		want(t, name+", from the files of before", a.did(yaml) != "reused", true)
 	}
+}
+
+// waitsForSpot reports whether a visit has found its spot taken, and waits: one that is only about to ask for it would not have waited.
+func waitsForSpot() bool {
+	buf := make([]byte, 1<<20)
+	for stack := range bytes.SplitSeq(buf[:runtime.Stack(buf, true)], []byte("\n\n")) {
+		head, calls, _ := bytes.Cut(stack, []byte("\n"))
+		if bytes.Contains(head, []byte("[select")) && bytes.HasPrefix(calls, []byte("wf/roles.Claim(")) {
+			return true
+		}
+	}
+	return false
 }
 
 // An agent that was interrupted is not kept, and another model that the run names has another key.
