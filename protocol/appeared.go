@@ -9,8 +9,8 @@ import (
 // Appeared is what a command or a tool call left in the workspace on which programs of the user act, outside
 // of any sandbox. wf does not act on it.
 type Appeared struct {
-	Found []Found `cbor:"found" json:"found"` // at most FoundMax, sorted by path
-	More  int     `cbor:"more,omitempty" json:"more,omitempty"`
+	Found []Found `cbor:"found" json:"found"`                   // at most FoundMax, sorted by path
+	More  int     `cbor:"more,omitempty" json:"more,omitempty"` // further ones of any list
 	// Partial says that the workspace holds more than what is looked at, or directories that cannot be
 	// read: there may be more.
 	Partial bool `cbor:"partial,omitempty" json:"partial,omitempty"`
@@ -19,9 +19,9 @@ type Appeared struct {
 	// Unprotected is how many repositories of the workspace commands can give other settings and hooks,
 	// since there are too many of them.
 	Unprotected int `cbor:"unprotected,omitempty" json:"unprotected,omitempty"`
-	// Left is an alarm: paths from the workspace on which git acts, and that could not be removed or put back.
+	// Left is an alarm: at most FoundMax paths from the workspace on which git acts, and that could not be removed or put back.
 	Left []string `cbor:"left,omitempty" json:"left,omitempty"`
-	// Undone are paths from the workspace of what was moved aside, as NAME.removed, and of links that were put back.
+	// Undone are at most FoundMax paths from the workspace of what was moved aside, as NAME.removed, and of links that were put back.
 	Undone []string `cbor:"undone,omitempty" json:"undone,omitempty"`
 }
 
@@ -62,6 +62,12 @@ var foundWords = map[FoundKind][2]string{
 	FoundStore:      {"a .wf in", ""}, // wf acts on it itself
 	FoundEnvrc:      {"an .envrc in", "direnv"},
 	FoundTasks:      {"tasks of an editor,", "editor"},
+}
+
+// List has one of the lists of paths hold as many as it may; the others are counted.
+func (a *Appeared) List(list *[]string, paths []string) {
+	*list = paths[:min(len(paths), FoundMax)]
+	a.More += len(paths) - len(*list)
 }
 
 // Clean is the same with paths in which clean has hidden what they must not hold.
@@ -123,16 +129,13 @@ func (a *Appeared) String() string {
 	}
 	var parts []string
 	if len(a.Left) > 0 {
-		parts = append(parts, "left "+strings.Join(a.Left, ", ")+", which git acts on and wf could not remove: remove it before you use git there")
+		parts = append(parts, "left "+strings.Join(a.Left, ", ")+", which git acts on and wf could not remove: do so first")
 	}
 	if len(a.Undone) > 0 {
-		parts = append(parts, "moved aside or put back "+strings.Join(a.Undone, ", ")+", by which git would run what the command left")
+		parts = append(parts, "moved aside or put back "+strings.Join(a.Undone, ", ")+": git acts on it")
 	}
 	if len(did) > 0 {
 		text := strings.Join(did, ", ")
-		if a.More > 0 {
-			text += fmt.Sprintf(" and %d more", a.More)
-		}
 		if a.Beside {
 			text = "this step, or one beside it, " + text
 		}
@@ -145,11 +148,14 @@ func (a *Appeared) String() string {
 		}
 		parts = append(parts, text+": "+strings.Join(ends, "; "))
 	}
+	if a.More > 0 {
+		parts = append(parts, fmt.Sprintf("%d more", a.More))
+	}
 	if a.Partial {
-		parts = append(parts, "the workspace was not looked at as a whole: git repositories and the like may have appeared elsewhere in it")
+		parts = append(parts, "the workspace was not looked at as a whole: more may have appeared")
 	}
 	if a.Unprotected > 0 {
-		parts = append(parts, fmt.Sprintf("commands can change the git settings of %d repositories: the workspace holds more than are protected", a.Unprotected))
+		parts = append(parts, fmt.Sprintf("commands can change the git settings of %d repositories: there are more than are protected", a.Unprotected))
 	}
 	text := strings.Join(parts, "; ")
 	if a.Alarm() {

@@ -104,7 +104,7 @@ var (
 	ErrExists          = &Error{"file_exists", "a file is there already", "--force replaces it"}
 
 	// ErrUnseen refuses what would go by a look at a workspace that could not be had.
-	ErrUnseen = &Error{"workspace_unseen", "a part of the workspace cannot be looked at", "give its owner back the mode: chmod u+rwx"}
+	ErrUnseen = &Error{"workspace_unseen", "a part of the workspace cannot be looked at", "have its owner give the mode back (chmod u+rwx), or take it out of the workspace"}
 	// ErrLeft is the alarm of a command that ended: other programs would act on what it left.
 	ErrLeft = &Error{"left_behind", "a command left what git acts on outside of the sandbox, and it could not be removed", "remove it before you use git there"}
 

@@ -45,10 +45,8 @@ func (h host) gitIdentity(dir string) map[string]string {
 // gitConfig is what the user's own config of git says, by key.
 func (h host) gitConfig() map[string]string {
 	out := map[string]string{}
-	for _, path := range []string{h.below("XDG_CONFIG_HOME", ".config", "git/config"), h.value("", ".gitconfig")} {
-		if path != "" {
-			maps.Copy(out, gitValues(path))
-		}
+	for _, path := range workspace.UserGitConfigs(h.lookup) {
+		maps.Copy(out, gitValues(path))
 	}
 	return out
 }
@@ -58,7 +56,7 @@ func (h host) gitConfig() map[string]string {
 // include is not read.
 func TakesBareRepositories() bool {
 	const key = "safe.barerepository"
-	values := gitValues("/etc/gitconfig")
+	values := gitValues(workspace.SystemGitConfig)
 	maps.Copy(values, hostOf(os.LookupEnv).gitConfig())
 	return !strings.EqualFold(values[key], "explicit")
 }

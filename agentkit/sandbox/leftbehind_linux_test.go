@@ -362,7 +362,7 @@ func controlled(work string) map[string]string {
 		if err != nil || !strings.Contains(rel, ".git") && !slices.Contains([]string{".wf", "tools", "aside"}, top) {
 			return nil
 		}
-		if strings.HasSuffix(path, ".removed") { // moved aside, under a name that git does not know
+		if strings.Contains(filepath.Base(path), ".removed") { // moved aside, under a name that git does not know
 			if e.IsDir() {
 				return fs.SkipDir
 			}

@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"errors"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -92,10 +93,7 @@ func (p *protection) add(parts control.Parts, err error) (any bool, _ error) {
 		return false, err
 	}
 	for _, spot := range parts.Absent {
-		if within(spot.Path, p.work) {
-			p.absent = append(p.absent, spot)
-			p.anchors = append(p.anchors, filepath.Dir(spot.Path))
-		}
+		p.refuse(spot)
 	}
 	for _, place := range parts.Places {
 		for _, l := range place.Links {
@@ -109,7 +107,7 @@ func (p *protection) add(parts control.Parts, err error) (any bool, _ error) {
 			if err != nil {
 				return true, err
 			}
-			p.absent = append(p.absent, spot)
+			p.refuse(spot)
 			continue
 		}
 		if !place.There || place.Whole || p.compared(place) {
@@ -122,10 +120,18 @@ func (p *protection) add(parts control.Parts, err error) (any bool, _ error) {
 	return len(parts.Places)+len(parts.Absent) > 0, nil
 }
 
+// refuse has a command make nothing at a spot that stays.
+func (p *protection) refuse(spot control.Spot) {
+	if within(spot.Path, p.work) {
+		p.absent = append(p.absent, spot)
+		p.anchors = append(p.anchors, filepath.Dir(spot.Path))
+	}
+}
+
 // compared reports whether a place is a file of the worktree that git tracks: switch, stash or merge write it, and fail at a
 // mount. The watch of the workspace tells by which link git acts on it, once it is another.
 func (p *protection) compared(place control.Place) bool {
-	return len(place.Links) > 0 && within(place.Path, p.work) && p.eye.Tracked(place.Path)
+	return place.Linked() && within(place.Path, p.work) && p.eye.Tracked(place.Path)
 }
 
 // mount protects paths that are there.
@@ -214,12 +220,36 @@ func (r *runningCommands) mayNotMake(path string) bool {
 	return r.absent[path] > 0
 }
 
+// some lists paths, as many as an Appeared does.
+func some(paths []string) string {
+	few := paths[:min(len(paths), protocol.FoundMax)]
+	text := strings.Join(few, ", ")
+	if more := len(paths) - len(few); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
+
+// appeared adds it to what appeared, nil for nothing.
+func (u undone) appeared(a *protocol.Appeared) *protocol.Appeared {
+	did := slices.Concat(u.removed, u.putBack)
+	if len(did)+len(u.left) == 0 {
+		return a
+	}
+	if a == nil {
+		a = &protocol.Appeared{Found: []protocol.Found{}}
+	}
+	a.List(&a.Left, u.left)
+	a.List(&a.Undone, did)
+	return a
+}
+
 // alarm is the error of what is left, nil for nothing.
 func (u undone) alarm(work string) error {
 	if len(u.left) == 0 {
 		return nil
 	}
-	left := strings.Join(u.left, ", ")
+	left := some(u.left)
 	return protocol.ErrLeft.With("remove "+left+" before you use git in "+work+"; then go on",
 		"ALARM: the command left %s, which git acts on outside of the sandbox, and which could not be removed: %v", left, u.failed)
 }
@@ -228,10 +258,10 @@ func (u undone) alarm(work string) error {
 func (u undone) String() string {
 	var did []string
 	if len(u.removed) > 0 {
-		did = append(did, "removed "+strings.Join(u.removed, ", "))
+		did = append(did, "removed "+some(u.removed))
 	}
 	if len(u.putBack) > 0 {
-		did = append(did, "put back "+strings.Join(u.putBack, ", "))
+		did = append(did, "put back "+some(u.putBack))
 	}
 	if len(did) == 0 {
 		return ""

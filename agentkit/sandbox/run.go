@@ -60,15 +60,9 @@ func (p Policy) once(ctx context.Context, at found, args []string, stdout, stder
 func (l *launch) clean(ctx context.Context, flags uintptr, stdout, stderr io.Writer) (int, error) {
 	code, err := l.run(ctx, flags, stdout, stderr)
 	undone := l.control.undo()
-	a := l.span.End()
+	a := undone.appeared(l.span.End())
 	if l.leave != nil {
 		l.leave()
-	}
-	if did := slices.Concat(undone.removed, undone.putBack); len(did)+len(undone.left) > 0 {
-		if a == nil {
-			a = &protocol.Appeared{Found: []protocol.Found{}}
-		}
-		a.Left, a.Undone = undone.left, did
 	}
 	if a != nil && l.appeared != nil {
 		l.appeared(a)

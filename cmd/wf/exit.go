@@ -127,11 +127,10 @@ func suspended(v *api.Run) error {
 	}
 	if why := (&protocol.Error{Code: v.Code}); v.Code != "" && statusOf(why) != statusOf(errRunSuspended) {
 		hint := "put it right, then " + resume
-		if v.Code == mcp.ErrUntrusted.Code {
-			hint = mcp.ErrUntrusted.Hint + "; then " + resume
-		}
-		if v.Code == protocol.ErrUnseen.Code {
-			hint = protocol.ErrUnseen.Hint + "; then " + resume
+		for _, known := range []*protocol.Error{mcp.ErrUntrusted, protocol.ErrUnseen} {
+			if v.Code == known.Code {
+				hint = known.Hint + "; then " + resume
+			}
 		}
 		return why.With(hint, "%s; run %s is suspended, nothing is lost", v.Reason, v.ID)
 	}

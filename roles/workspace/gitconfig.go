@@ -3,8 +3,29 @@ package workspace
 import (
 	"io"
 	"iter"
+	"path/filepath"
 	"strings"
 )
+
+// SystemGitConfig is the config of git that all users of a machine have.
+const SystemGitConfig = "/etc/gitconfig"
+
+// UserGitConfigs are the configs of git of the user with an environment, in the order in which git reads them, absolute. They need not be there.
+func UserGitConfigs(lookup func(string) (string, bool)) (out []string) {
+	if file, _ := lookup("GIT_CONFIG_GLOBAL"); filepath.IsAbs(file) {
+		return []string{file}
+	}
+	home, _ := lookup("HOME")
+	if config, _ := lookup("XDG_CONFIG_HOME"); filepath.IsAbs(config) {
+		out = append(out, filepath.Join(config, "git/config"))
+	} else if home != "" {
+		out = append(out, filepath.Join(home, ".config/git/config"))
+	}
+	if home != "" {
+		out = append(out, filepath.Join(home, ".gitconfig"))
+	}
+	return out
+}
 
 // GitConfig reads a git config by the grammar of git-config(1): its keys in small letters, such as user.name,
 // with the values that are set, in their order; of most keys the last one counts. The name of a subsection

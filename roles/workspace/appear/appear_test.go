@@ -215,6 +215,15 @@ func TestWhatAHookCallsIsFound(t *testing.T) {
 	p.want(p.during(func() { p.write("lib/common.sh", "evil"); p.write("tools/run", "evil") }), "hooks lib/common.sh changed", "hooks tools/run changed")
 	p.want(p.during(func() { p.write("other.sh", "evil") }))
 	p.want(p.during(func() { p.write("scripts/check.sh", "evil") })) // as it was
+	p.repository("x/.git", "")
+	p.write("x/tools/hook", "#!/bin/sh\n./tools/called.sh\n")
+	p.write("x/tools/called.sh", "x")
+	p.mkdir("x/.git/hooks")
+	if err := os.Symlink("../../tools/hook", filepath.Join(p.root, "x/.git/hooks/pre-commit")); err != nil {
+		t.Fatal(err)
+	}
+	p.want(p.during(func() {}))
+	p.want(p.during(func() { p.write("x/tools/called.sh", "evil") }), "hooks x/tools/called.sh changed")
 }
 
 func TestAnUnfinishedRebaseWithCommandsIsFound(t *testing.T) {

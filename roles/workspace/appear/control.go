@@ -4,11 +4,10 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/binary"
+	"errors"
 	"hash"
 	"hash/maphash"
-	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -24,7 +23,7 @@ import (
 // Bounds of what is looked at of repositories.
 const (
 	reposMax   = 1_000   // repositories with settings that are looked at
-	todoMax    = 1 << 20 // bytes of a todo, and of a file whose content is compared
+	fileMax    = 1 << 20 // bytes of a todo, and of a file whose content is compared
 	targetMax  = 300     // entries of a directory of hooks
 	targetsMax = 500     // targets of a repository
 	linkedMax  = 32      // worktrees of a repository
@@ -53,6 +52,11 @@ func (r Repository) Top() string {
 		return r.Path
 	}
 	return filepath.Dir(r.Path)
+}
+
+// repositoryOf is the one that has .git in a directory.
+func repositoryOf(top string) Repository {
+	return Repository{Kind: protocol.FoundGitLink, Path: filepath.Join(top, ".git")}
 }
 
 // Parts are what git or wf acts on of it.
@@ -157,11 +161,10 @@ func (w *Watch) inspect(eye *control.Eye, path string, i *item, made bool) (fail
 	}
 	before, now := i.state, &state{rebases: map[string]bool{}}
 	i.state = now
-	now.settings = settingsIn(eye, dirs)
-	now.rebase = w.rebases(dirs, before, now, made || i.made)
-	if err := w.renewTargets(eye, Repository{Kind: i.kind, Path: abs}, before, now); err != nil {
-		failed = err
-	}
+	settings, unseen := settingsIn(eye, dirs)
+	rebase, unread := w.rebases(eye, dirs, before, now, made || i.made)
+	now.settings, now.rebase = settings, rebase
+	failed = errors.Join(failed, unseen, unread, w.renewTargets(eye, Repository{Kind: i.kind, Path: abs}, before, now))
 	if before == nil {
 		return failed
 	}
@@ -183,45 +186,66 @@ func (w *Watch) inspectAbove(eye *control.Eye) error {
 		return err
 	}
 	dirs, err := eye.Dirs(top)
-	before, now := w.above, &state{settings: settingsIn(eye, dirs)}
-	if failed := w.renewTargets(eye, Repository{Kind: protocol.FoundGitLink, Path: filepath.Join(top, ".git")}, before, now); failed != nil {
-		err = failed
-	}
+	before, now := w.above, &state{}
+	settings, unseen := settingsIn(eye, dirs)
+	now.settings = settings
+	err = errors.Join(err, unseen, w.renewTargets(eye, repositoryOf(top), before, now))
 	if w.above = now; before != nil {
 		w.tellTargets(before, now)
 	}
 	return err
 }
 
-// settingsIn sums up what git directories say that git runs.
-func settingsIn(eye *control.Eye, dirs []string) uint64 {
+// settingsIn sums up what git directories say that git runs, and which directories lie in a .git that git does not make there: the user
+// may reach those by a link.
+func settingsIn(eye *control.Eye, dirs []string) (uint64, error) {
 	sum := newSum()
+	var failed error
 	for _, dir := range dirs {
-		fd, err := openOurs(eye, dir)
-		if err != nil {
+		of, err := settingsOf(eye, dir)
+		sum.number(of)
+		failed = errors.Join(failed, err)
+		if filepath.Base(dir) != ".git" {
 			continue
 		}
-		for _, name := range control.Settings() {
-			sum.add(fd, name, 1)
-		}
-		f := listing(fd)
-		var strange []string
-		_ = entries(f, func(e fs.DirEntry) bool { // what cannot be read has no settings
-			if e.IsDir() && filepath.Base(dir) == ".git" && !slices.Contains(ofGit, e.Name()) {
-				strange = append(strange, e.Name())
+		names, _, err := eye.Names(dir, targetMax)
+		failed = errors.Join(failed, err)
+		for _, name := range names {
+			if slices.Contains(ofGit, name) || control.IsAside(name) {
+				continue
 			}
-			return len(strange) < targetMax
-		})
-		f.Close()
-		slices.Sort(strange)
-		sum.Write([]byte(strings.Join(strange, "\x00")))
+			kind, err := eye.Kind(filepath.Join(dir, name))
+			if failed = errors.Join(failed, err); kind == unix.S_IFDIR {
+				sum.Write([]byte(name + "\x00"))
+			}
+		}
 	}
-	return sum.Sum64()
+	return sum.Sum64(), failed
 }
 
-// ofGit are directories that git and its companions make in a git directory. Whatever else is there the user may reach by a link.
-var ofGit = []string{"objects", "refs", "logs", "hooks", "info", "modules", "worktrees", "branches", "remotes", "rebase-merge", "rebase-apply", "sequencer", "rr-cache", "lfs", "annex", "reftable", "svn", "fsmonitor--daemon", "filter-repo", "NOTES_MERGE_WORKTREE",
-	"hooks.removed", "branches.removed", "remotes.removed", "commondir.removed"}
+// settingsOf sums up what one git directory says that git runs.
+func settingsOf(eye *control.Eye, dir string) (uint64, error) {
+	sum := newSum()
+	fd, err := openOurs(eye, dir)
+	if err != nil {
+		return 0, unseen(err)
+	}
+	defer unix.Close(fd)
+	for _, name := range control.Settings() {
+		err = eye.Again(filepath.Join(dir, name), func() error { return sum.add(fd, name, 1) })
+		if err != nil {
+			break
+		}
+	}
+	return sum.Sum64(), err
+}
+
+// ofGit are what git and its companions make in a git directory.
+var ofGit = []string{
+	"objects", "refs", "logs", "hooks", "info", "modules", "worktrees", "branches", "remotes", "rebase-merge", "rebase-apply", "sequencer", "rr-cache", "reftable", "NOTES_MERGE_WORKTREE", "fsmonitor--daemon",
+	"lfs", "annex", "svn", "filter-repo",
+	"HEAD", "config", "description", "index", "packed-refs", "COMMIT_EDITMSG", "ORIG_HEAD", "FETCH_HEAD",
+}
 
 func (w *Watch) rel(abs string) string {
 	if rel, err := filepath.Rel(w.root, abs); err == nil {
@@ -230,64 +254,67 @@ func (w *Watch) rel(abs string) string {
 	return abs
 }
 
-// rebases finds unfinished rebases, and sums up the commands that they run when they go on.
-func (w *Watch) rebases(dirs []string, before, now *state, made bool) uint64 {
+// rebases finds unfinished rebases, and sums up the commands that they run when they go on; 0 is none.
+func (w *Watch) rebases(eye *control.Eye, dirs []string, before, now *state, made bool) (uint64, error) {
 	for _, dir := range dirs {
-		fd, err := openBelow(unix.AT_FDCWD, dir+"/worktrees")
+		trees, err := eye.Follow(dir + "/worktrees")
 		if err != nil {
-			continue
+			return 0, err
 		}
-		f := listing(fd)
-		n := 0
-		_ = entries(f, func(e fs.DirEntry) bool { // one that cannot be read has no worktrees
-			if n++; e.IsDir() {
-				dirs = append(dirs, dir+"/worktrees/"+e.Name())
-			}
-			return n < linkedMax
-		})
-		f.Close()
+		names, _, err := eye.Names(trees.Path, linkedMax)
+		if err != nil {
+			return 0, err
+		}
+		for _, name := range names {
+			dirs = append(dirs, trees.Path+"/"+name)
+		}
 	}
-	sum := newSum()
-	commands := false
+	sum, commands := newSum(), false
 	for _, dir := range dirs {
 		for _, name := range []string{"rebase-merge", "rebase-apply"} {
-			at := dir + "/" + name
-			if s, err := statBelow(unix.AT_FDCWD, at); err != nil || kindOf(&s) != unix.S_IFDIR {
+			at, err := eye.Follow(dir + "/" + name)
+			if err != nil {
+				return 0, err
+			}
+			kind, err := eye.Kind(at.Path)
+			if err != nil {
+				return 0, err
+			}
+			if kind != unix.S_IFDIR {
 				continue
 			}
-			now.rebases[at] = made
+			now.rebases[at.Path] = made
 			if before != nil {
-				if was, there := before.rebases[at]; there {
-					now.rebases[at] = was
+				if was, there := before.rebases[at.Path]; there {
+					now.rebases[at.Path] = was
 				}
 			}
-			todo, _ := readFile(at + "/git-rebase-todo") // rebase-apply has none
-			if len(todo) == todoMax {                    // what is behind that is not read
-				commands = true
-				sum.Write(todo)
+			todo, err := eye.Read(at.Path+"/git-rebase-todo", fileMax) // rebase-apply has none
+			if err != nil {
+				return 0, err
 			}
-			for line := range bytes.Lines(todo) {
-				if words := bytes.Fields(line); len(words) > 0 && (string(words[0]) == "exec" || string(words[0]) == "x") {
-					commands = true
-					sum.Write(line)
-				}
-			}
+			commands = sum.commands(todo) || commands
 		}
 	}
 	if !commands {
-		return 0
+		return 0, nil
 	}
-	return sum.Sum64()
+	return sum.Sum64(), nil
 }
 
-// readFile reads the beginning of a regular file.
-func readFile(path string) ([]byte, error) {
-	f, err := at.Regular(unix.AT_FDCWD, path)
-	if err != nil {
-		return nil, err
+// commands takes in the commands of a todo, and reports whether there are any, as there may be where it is longer than is read.
+func (h hashed) commands(todo []byte) (any bool) {
+	if len(todo) == fileMax {
+		h.Write(todo)
+		return true
 	}
-	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, todoMax))
+	for line := range bytes.Lines(todo) {
+		if words := bytes.Fields(line); len(words) > 0 && (string(words[0]) == "exec" || string(words[0]) == "x") {
+			any = true
+			h.Write(line)
+		}
+	}
+	return any
 }
 
 // hashed sums up stamps and contents, for this process: by a seed that none of those who write them knows.
@@ -301,37 +328,54 @@ func newSum() hashed {
 
 var seed = sync.OnceValue(maphash.MakeSeed)
 
-// add takes in a name of an open directory, and what is in it down to some depth.
-func (h hashed) add(dir int, name string, deep int) {
+func (h hashed) number(n uint64) { h.Write(binary.LittleEndian.AppendUint64(nil, n)) }
+
+// add takes in the stamp of a name of an open directory, and of what is in it down to some depth. The error is of what cannot be looked at.
+func (h hashed) add(dir int, name string, deep int) error {
 	s, err := at.Stat(dir, name)
 	if err != nil {
-		return
+		return unseen(err)
 	}
 	h.Write([]byte(name))
 	now := stampOf(&s)
 	for _, n := range []uint64{now.dev, now.ino, uint64(now.size), uint64(now.mtime), uint64(now.ctime)} {
-		h.Write(binary.LittleEndian.AppendUint64(nil, n))
+		h.number(n)
 	}
 	if kindOf(&s) != unix.S_IFDIR || deep == 0 {
-		return
+		return nil
 	}
+	return h.each(dir, name, func(fd int, name string) error { return h.add(fd, name, deep-1) })
+}
+
+// each opens a directory in an open one, and goes through names in it, sorted.
+func (h hashed) each(dir int, name string, do func(fd int, name string) error) error {
 	fd, err := at.Open(dir, name, unix.O_DIRECTORY)
 	if err != nil {
-		return
+		return unseen(err)
 	}
 	f := listing(fd)
 	defer f.Close()
-	for _, name := range someNames(f) {
-		h.add(fd, name, deep-1)
-	}
-}
-
-// someNames are names of an open directory, sorted. What cannot be read is summed up by its stamp.
-func someNames(dir *os.File) (names []string) {
-	_ = entries(dir, func(e fs.DirEntry) bool {
+	var names []string
+	err = entries(f, func(e fs.DirEntry) bool {
 		names = append(names, e.Name())
 		return len(names) < targetMax
 	})
+	if err != nil {
+		return unseen(err)
+	}
 	slices.Sort(names)
-	return names
+	for _, name := range names {
+		if err := do(fd, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// unseen is the error of a look, nil where it found nothing.
+func unseen(err error) error {
+	if gone(err) {
+		return nil
+	}
+	return err
 }

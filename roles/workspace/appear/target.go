@@ -1,9 +1,9 @@
 package appear
 
 import (
-	"encoding/binary"
 	"errors"
 	"io"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -50,29 +50,17 @@ func (w *Watch) renewTargets(eye *control.Eye, r Repository, before, now *state)
 		now.targets, now.cut = before.targets, before.cut
 		return nil
 	}
-	parts, err := r.Parts(eye)
-	targets, cut, err := w.targets(parts, err)
-	if err == nil && r.Kind != protocol.FoundStore {
-		var called []control.Place
-		called, err = eye.Called(r.Top(), parts)
-		for _, p := range called {
-			if !slices.ContainsFunc(targets, func(t target) bool { return t.path == p.Path }) {
-				targets = append(targets, target{name: p.Name, path: p.Path})
-			}
-		}
-	}
+	targets, cut, err := w.targets(eye, r)
 	now.targets, now.cut = targets, cut
 	for i := range now.targets {
 		t := &now.targets[i]
-		var failed error
-		if t.stamp, failed = w.stamp(eye, t.name); failed != nil {
-			err = failed
+		was := before.at(t.name)
+		stamp, unseen := w.stamp(eye, t.name)
+		if t.stamp, t.content = stamp, was.content; t.linked || was.stamp != stamp || was.path != t.path {
+			content, unread := contentOf(eye, t.path)
+			t.content, unseen = content, errors.Join(unseen, unread)
 		}
-		if was := before.at(t.name); !t.linked && was.stamp == t.stamp && was.path == t.path {
-			t.content = was.content
-		} else {
-			t.content = contentOf(t.path)
-		}
+		err = errors.Join(err, unseen)
 	}
 	return err
 }
@@ -91,15 +79,23 @@ func (w *Watch) tellTargets(before, now *state) {
 func (w *Watch) asBefore(eye *control.Eye, targets []target) bool {
 	return !slices.ContainsFunc(targets, func(t target) bool {
 		stamp, err := w.stamp(eye, t.name)
-		// What is written by a mapping may leave all times as they are.
-		return err != nil || stamp != t.stamp || t.linked && contentOf(t.path) != t.content
+		if err == nil && stamp == t.stamp && t.linked { // what is written by a mapping may leave all times as they are
+			stamp, err = contentOf(eye, t.path)
+			return err != nil || stamp != t.content
+		}
+		return err != nil || stamp != t.stamp
 	})
 }
 
-// targets lists what a repository names in the workspace, without what is there. cut reports that there is more than is looked at: each look
-// goes to all of it. What the whole repository lies in is reported by other means than a list of its files.
-func (w *Watch) targets(parts control.Parts, err error) (out []target, cut bool, _ error) {
-	for _, p := range parts.Places {
+// targets lists what a repository names in the workspace, without what is there, and what its hooks call. cut reports that there is more than is
+// looked at: each look goes to all of it. What the whole repository lies in is reported by other means than a list of its files.
+func (w *Watch) targets(eye *control.Eye, r Repository) (out []target, cut bool, err error) {
+	parts, err := r.Parts(eye)
+	if err != nil {
+		return nil, false, err
+	}
+	called, err := eye.Called(r.Top(), parts)
+	for _, p := range slices.Concat(parts.Places, called) {
 		if p.Inner || p.Whole || !w.holds(p) {
 			continue
 		}
@@ -117,12 +113,9 @@ func (w *Watch) holds(p control.Place) bool {
 	return in(p.Path) || slices.ContainsFunc(p.Links, func(l control.Link) bool { return !l.Own && in(l.Path) })
 }
 
-// openOurs opens a directory by its path without links, and gives its modes back where they are in the way.
-func openOurs(eye *control.Eye, path string) (int, error) {
-	fd, err := openBelow(unix.AT_FDCWD, path)
-	if errors.Is(err, unix.EACCES) && eye.GiveBack(path) {
-		fd, err = openBelow(unix.AT_FDCWD, path)
-	}
+// openOurs opens a directory by its path without links.
+func openOurs(eye *control.Eye, path string) (fd int, err error) {
+	err = eye.Again(path, func() error { fd, err = openBelow(unix.AT_FDCWD, path); return err })
 	return fd, err
 }
 
@@ -132,78 +125,72 @@ func (w *Watch) stamp(eye *control.Eye, name string) (uint64, error) {
 	if err != nil || !place.There {
 		return 0, err
 	}
-	sum := newSum()
+	sum, err := sumOf(eye, place.Path, hashed.add)
+	if err != nil || !place.Linked() {
+		return sum, err
+	}
+	all := newSum()
+	all.number(sum)
 	for _, l := range place.Links {
-		sum.Write([]byte(l.Path + "\x00" + l.To + "\x00"))
+		all.Write([]byte(l.Path + "\x00" + l.To + "\x00"))
 	}
-	dir, base := split(place.Path)
-	fd, err := openOurs(eye, dir)
-	if err != nil {
-		return 0, err
-	}
-	defer unix.Close(fd)
-	sum.add(fd, base, targetDeep)
-	return sum.Sum64(), nil
+	return all.Sum64(), nil
 }
 
 // contentOf sums up what is at an absolute path without links: what files hold, whether they are programs, where links lead. So what
 // git writes anew, and leaves as it was, is the same. 0 is nothing.
-func contentOf(path string) uint64 {
-	dir, name := split(path)
-	fd, err := openBelow(unix.AT_FDCWD, dir)
-	if err != nil {
-		return 0
+func contentOf(eye *control.Eye, path string) (uint64, error) {
+	if kind, err := eye.Kind(path); kind == 0 {
+		return 0, err
 	}
-	defer unix.Close(fd)
-	if _, err := at.Stat(fd, name); err != nil {
-		return 0
+	return sumOf(eye, path, hashed.content)
+}
+
+// sumOf sums up what is at an absolute path without links, in one of two ways.
+func sumOf(eye *control.Eye, path string, add func(h hashed, dir int, name string, deep int) error) (uint64, error) {
+	sum, dir := newSum(), filepath.Dir(path)
+	err := eye.Again(path, func() error {
+		fd, err := openBelow(unix.AT_FDCWD, dir)
+		if err != nil {
+			return err
+		}
+		defer unix.Close(fd)
+		sum = newSum()
+		return add(sum, fd, filepath.Base(path), targetDeep)
+	})
+	if gone(err) {
+		return 0, nil
 	}
-	sum := newSum()
-	sum.content(fd, name, targetDeep)
-	return max(sum.Sum64(), 1)
+	return max(sum.Sum64(), 1), err
 }
 
 // content takes in what a name of an open directory holds, down to some depth. Of a file that is longer than is read, and of anything
-// else than files, directories and links, the stamp stands for it.
-func (h hashed) content(dir int, name string, deep int) {
+// else than files, directories and links, the stamp stands for it. The error is of what cannot be looked at.
+func (h hashed) content(dir int, name string, deep int) error {
 	s, err := at.Stat(dir, name)
 	if err != nil {
-		return
+		return unseen(err)
 	}
 	h.Write([]byte(name + "\x00"))
-	h.Write(binary.LittleEndian.AppendUint32(nil, kindOf(&s)|uint32(s.Mode)&0o111))
+	h.number(uint64(kindOf(&s) | uint32(s.Mode)&0o111))
 	switch kindOf(&s) {
 	case unix.S_IFREG:
-		if h.bytes(dir, name, s.Size) {
-			return
+		f, err := at.Regular(dir, name)
+		if err != nil {
+			return unseen(err)
+		}
+		defer f.Close()
+		if n, err := io.Copy(h, io.LimitReader(f, fileMax)); err == nil && n == s.Size {
+			return nil
 		}
 	case unix.S_IFLNK:
-		if to, err := at.Link(dir, name); err == nil {
-			h.Write([]byte(to))
-			return
-		}
+		to, err := at.Link(dir, name)
+		h.Write([]byte(to))
+		return unseen(err)
 	case unix.S_IFDIR:
-		fd, err := at.Open(dir, name, unix.O_DIRECTORY)
-		if err != nil || deep == 0 {
-			break
+		if deep > 0 {
+			return h.each(dir, name, func(fd int, name string) error { return h.content(fd, name, deep-1) })
 		}
-		f := listing(fd)
-		defer f.Close()
-		for _, name := range someNames(f) {
-			h.content(fd, name, deep-1)
-		}
-		return
 	}
-	h.add(dir, name, 0)
-}
-
-// bytes takes in a regular file, and reports whether that is all of it.
-func (h hashed) bytes(dir int, name string, size int64) bool {
-	f, err := at.Regular(dir, name)
-	if err != nil {
-		return false
-	}
-	defer f.Close()
-	n, err := io.Copy(h, io.LimitReader(f, todoMax))
-	return err == nil && n == size
+	return h.add(dir, name, 0)
 }

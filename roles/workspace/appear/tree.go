@@ -93,21 +93,18 @@ type place struct {
 	depth int
 }
 
-// stat is lstat of a name in an open directory, and opens what its owner may not enter.
-func (l *look) stat(fd int, in, name string) (unix.Stat_t, error) {
-	s, err := at.Stat(fd, name)
-	if errors.Is(err, unix.EACCES) && l.eye.GiveBack(filepath.Join(l.top, in)) {
-		s, err = at.Stat(fd, name)
+// stat is lstat of a name in an open directory, which has a path from the top.
+func (l *look) stat(fd int, in, name string) (s unix.Stat_t, err error) {
+	if s, err = at.Stat(fd, name); err == nil || gone(err) { // of nearly all, which need no path
+		return s, err
 	}
+	err = l.eye.Again(filepath.Join(l.top, in), func() error { s, err = at.Stat(fd, name); return err })
 	return s, err
 }
 
 // open opens a directory to be read, by its path from the top.
-func (l *look) open(path string) (int, error) {
-	fd, err := openBelow(l.root, path)
-	if errors.Is(err, unix.EACCES) && l.eye.GiveBack(filepath.Join(l.top, path)) {
-		fd, err = openBelow(l.root, path)
-	}
+func (l *look) open(path string) (fd int, err error) {
+	err = l.eye.Again(filepath.Join(l.top, path), func() error { fd, err = openBelow(l.root, path); return err })
 	return fd, err
 }
 
@@ -190,7 +187,7 @@ func (l *look) read(p place) {
 	}
 	d.cut = true
 	if err != nil {
-		if s, err := statBelow(l.root, p.path); err == nil && closed(l.root, p.path) {
+		if s, err := statBelow(l.root, p.path); err == nil && l.eye.Closed(filepath.Join(l.top, p.path)) {
 			d.stamp, d.cut = stampOf(&s), false // of another user: a command does not enter it either
 		}
 		l.partial = l.partial || d.cut
@@ -317,22 +314,6 @@ func (l *look) item(fd int, p place, kind protocol.FoundKind, name string) *item
 		}
 	}
 	return &item{kind: kind, name: name, stamp: now}
-}
-
-// closed reports whether this user, and so a command, can neither enter a directory nor write in it.
-func closed(root int, path string) bool {
-	dir, name := split(path)
-	fd, err := openBelow(root, dir)
-	if err != nil {
-		return false
-	}
-	defer unix.Close(fd)
-	for _, way := range []uint32{unix.X_OK, unix.W_OK} {
-		if !errors.Is(unix.Faccessat(fd, name, way, unix.AT_EACCESS|unix.AT_SYMLINK_NOFOLLOW), unix.EACCES) {
-			return false
-		}
-	}
-	return true
 }
 
 // gone reports whether there is no directory any more where one was.

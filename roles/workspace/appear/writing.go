@@ -83,10 +83,10 @@ func (x *Writing) End() *protocol.Appeared {
 		if !x.bare[dir] && x.w.isBare(dir) {
 			add(protocol.Found{Kind: protocol.FoundBare, Path: dir}, false)
 		}
-		for _, t := range x.w.targetsIn(dir, x.bare[dir]) {
-			if path := filepath.Join(x.w.root, x.path); path == t.path || strings.HasPrefix(path, t.path+"/") {
-				add(t.found(x.w), was)
-			}
+	}
+	for _, t := range x.targets() {
+		if path := filepath.Join(x.w.root, x.path); path == t.path || strings.HasPrefix(path, t.path+"/") {
+			add(t.found(x.w), was)
 		}
 	}
 	if len(a.Found) == 0 {
@@ -95,13 +95,22 @@ func (x *Writing) End() *protocol.Appeared {
 	return a
 }
 
-// targetsIn are what a repository in a directory names. That one could not be looked at a look tells, as it does that there are more.
-func (w *Watch) targetsIn(dir string, bare bool) []target {
-	eye, top := control.At(w.root), filepath.Join(w.root, dir)
-	out, _, _ := w.targets(eye.Repository(top))
-	if bare {
-		more, _, _ := w.targets(eye.Bare(top))
-		out = append(out, more...)
+// targets are what the repositories name on the way to the file. That one could not be looked at a look tells, as it does that there are more.
+func (x *Writing) targets() (out []target) {
+	eye := control.At(x.w.root)
+	add := func(r Repository) {
+		of, _, _ := x.w.targets(eye, r)
+		out = append(out, of...)
+	}
+	for _, dir := range x.way() {
+		top := filepath.Join(x.w.root, dir)
+		add(repositoryOf(top))
+		if x.bare[dir] {
+			add(Repository{Kind: protocol.FoundBare, Path: top})
+		}
+	}
+	if top, err := eye.Above(); err == nil && top != "" {
+		add(repositoryOf(top))
 	}
 	return out
 }

@@ -12,22 +12,24 @@ import (
 const (
 	hookMax   = 64 << 10 // bytes of a hook
 	calledMax = 50       // files of a repository
+	wordsMax  = 2_000    // words of its hooks that are looked for
 )
 
 // Called are files of the workspace that the hooks of a repository name in a word of their own, as a path from its top or from the
 // hook: what a hook calls git runs. It is a guess, for what is told; a program that is found by PATH or put together is not among them.
 func (e *Eye) Called(top string, parts Parts) (out []Place, err error) {
+	words := wordsMax
 	for _, p := range parts.Places {
 		if !p.There || p.Whole || p.Inner && filepath.Base(p.Path) != "hooks" {
 			continue
 		}
-		kind, err := e.kind(p.Path)
+		kind, err := e.Kind(p.Path)
 		if err != nil {
 			return out, err
 		}
 		hooks := []string{p.Path}
 		if kind == unix.S_IFDIR {
-			names, _, err := e.names(p.Path, entriesMax)
+			names, _, err := e.Names(p.Path, entriesMax)
 			if err != nil {
 				return out, err
 			}
@@ -39,7 +41,7 @@ func (e *Eye) Called(top string, parts Parts) (out []Place, err error) {
 			continue // settings
 		}
 		for _, hook := range hooks {
-			if out, err = e.calledBy(top, hook, out); err != nil || len(out) >= calledMax {
+			if out, err = e.calledBy(top, hook, &words, out); err != nil || len(out) >= calledMax || words == 0 {
 				return out, err
 			}
 		}
@@ -47,12 +49,12 @@ func (e *Eye) Called(top string, parts Parts) (out []Place, err error) {
 	return out, nil
 }
 
-// calledBy adds what one hook names.
-func (e *Eye) calledBy(top, hook string, out []Place) ([]Place, error) {
+// calledBy adds what one hook names. left is how many words may still be looked for.
+func (e *Eye) calledBy(top, hook string, left *int, out []Place) ([]Place, error) {
 	if strings.HasSuffix(hook, ".sample") {
 		return out, nil
 	}
-	text, err := e.read(hook, hookMax)
+	text, err := e.Read(hook, hookMax) // it may be a link
 	if err != nil {
 		return out, err
 	}
@@ -62,12 +64,16 @@ func (e *Eye) calledBy(top, hook string, out []Place) ([]Place, error) {
 		if !strings.ContainsAny(word, "./") || len(word) > unix.PathMax {
 			continue
 		}
+		if *left == 0 {
+			return out, nil
+		}
+		*left--
 		for _, from := range []string{top, filepath.Dir(hook)} {
 			p, err := e.follow(from, strings.TrimLeft(word, "/"))
 			if err != nil {
 				return out, err
 			}
-			kind, err := e.kind(p.Path)
+			kind, err := e.Kind(p.Path)
 			if err != nil {
 				return out, err
 			}

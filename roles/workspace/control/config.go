@@ -64,23 +64,23 @@ func (e *Eye) settings(file string) ([]setting, error) {
 	return out, nil
 }
 
-// userConfigs are the configs of the user and of the machine, which may name a directory of each repository. That one is not there
-// is as good as an empty one.
-func userConfigs() []string {
-	out := []string{"/etc/gitconfig"}
-	home := os.Getenv("HOME")
-	if config := os.Getenv("XDG_CONFIG_HOME"); config != "" {
-		out = append(out, config+"/git/config")
-	} else if home != "" {
-		out = append(out, home+"/.config/git/config")
+// userConfigs are the configs of the user and of the machine that are there, which may name a file in each repository.
+func (e *Eye) userConfigs() ([]Place, error) {
+	if e.users != nil {
+		return e.users, nil
 	}
-	if file := os.Getenv("GIT_CONFIG_GLOBAL"); file != "" {
-		return append(out[:1], file)
+	users := []Place{}
+	for _, file := range append(workspace.UserGitConfigs(os.LookupEnv), workspace.SystemGitConfig) {
+		p, err := e.Follow(file)
+		if err != nil {
+			return nil, err
+		}
+		if p.There {
+			users = append(users, p)
+		}
 	}
-	if home != "" {
-		out = append(out, home+"/.gitconfig")
-	}
-	return out
+	e.users = users
+	return users, nil
 }
 
 // fromHome writes out the home directory with which a path of a config begins; "" is no path.
@@ -132,7 +132,7 @@ func (f *finder) target(from, value string, includes bool, deep int) error {
 			return err
 		}
 	}
-	if kind, err := f.kind(p.Path); err != nil || again || !includes || kind != unix.S_IFREG || deep >= deepMax {
+	if kind, err := f.Kind(p.Path); err != nil || again || !includes || kind != unix.S_IFREG || deep >= deepMax {
 		return err
 	}
 	return f.config(p, deep+1)

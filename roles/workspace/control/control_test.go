@@ -130,7 +130,7 @@ func TestWhatAModeHidesIsLookedAt(t *testing.T) {
 		if b, err := e.read(s.path("d/e/file"), 10); err != nil || string(b) != "text" {
 			t.Errorf("%o: read %q, %v", mode, b, err)
 		}
-		if names, all, err := e.names(s.path("d/e"), 1); err != nil || !all || len(names) != 1 {
+		if names, all, err := e.Names(s.path("d/e"), 1); err != nil || !all || len(names) != 1 {
 			t.Errorf("%o: names %v, %t, %v", mode, names, all, err)
 		}
 		if _, there, err := e.Lstat(s.path("d/e/none")); there || err != nil {
@@ -138,23 +138,51 @@ func TestWhatAModeHidesIsLookedAt(t *testing.T) {
 		}
 		s.must(os.Chmod(s.path("d"), 0o700))
 		s.must(os.Chmod(s.path("d/e"), 0o700))
-		for _, was := range []string{"", "once more"} {
-			e.give(s.path("d/e"), true)
-			s.write("d/e/again"+was, "")
+		for _, aside := range []string{"e.removed", "e.removed-2"} {
+			s.write("d/e/again", "")
 			s.must(os.Chmod(s.path("d/e"), mode))
 			spot, err := e.Spot(s.path("d/e"))
 			s.must(err)
 			s.must(os.Chmod(s.path("d"), mode))
-			if to, err := e.PutAside(spot); to != "e.removed" || err != nil {
-				t.Errorf("%o: put aside%s: %q, %v", mode, was, to, err)
+			if to, err := e.PutAside(spot); to != aside || err != nil {
+				t.Errorf("%o: put aside: %q, %v", mode, to, err)
 			}
 			if to, err := e.PutAside(spot); to != "" || err != nil {
 				t.Errorf("%o: it is there: %q, %v", mode, to, err)
 			}
 			s.must(os.Chmod(s.path("d"), 0o700))
+			e.give(s.path("d/"+aside), true)
 		}
-		e.give(s.path("d/e.removed"), true)
-		_ = os.Chmod(s.path("d/e.removed"), 0o700)
+	}
+}
+
+// However often something is put aside, the first of it stays, and the newest is there.
+func TestWhatIsPutAsideHasABound(t *testing.T) {
+	s := newStage(t)
+	s.write("x/file", "")
+	e := At(s.root)
+	spot, err := e.Spot(s.path("x/hooks"))
+	s.must(err)
+	for n := 1; n <= asideMax+50; n++ {
+		s.write("x/hooks/n", fmt.Sprint(n))
+		to, err := e.PutAside(spot)
+		s.must(err)
+		if b, err := os.ReadFile(s.path("x/" + to + "/n")); err != nil || string(b) != fmt.Sprint(n) || !IsAside(to) {
+			t.Fatalf("%d is in %s: %q, %v", n, to, b, err)
+		}
+	}
+	entries, err := os.ReadDir(s.path("x"))
+	s.must(err)
+	if len(entries) != asideMax+1 {
+		t.Errorf("%d entries", len(entries))
+	}
+	if b, err := os.ReadFile(s.path("x/hooks.removed/n")); string(b) != "1" {
+		t.Errorf("the first is %q, %v", b, err)
+	}
+	for _, name := range []string{"hooks", "hooks.removedx", "src.removed", "removed", ""} {
+		if IsAside(name) {
+			t.Errorf("%q is one", name)
+		}
 	}
 }
 
@@ -299,9 +327,9 @@ func TestWhatIsTrackedIsThatOfGit(t *testing.T) {
 						t.Errorf("%s is tracked", name)
 					}
 				}
-				x := e.index(s.path(".git/index"))
-				if slices.Sort(listed); !slices.Equal(listed, x.paths) {
-					t.Errorf("the index has %d paths, by git %d", len(x.paths), len(listed))
+				paths := e.index(s.path(".git/index"))
+				if slices.Sort(listed); !slices.Equal(listed, paths) {
+					t.Errorf("the index has %d paths, by git %d", len(paths), len(listed))
 				}
 				for name, want := range map[string]bool{"hooks": true, "dir1": true, "untracked": false, "untracked/file": false, "hook": false, "a/b": false, "d": true, "none": false} {
 					if got := e.Tracked(s.path(name)); got != want {

@@ -2,6 +2,7 @@ package control
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -20,9 +21,10 @@ const linksMax = 40
 
 // An Eye looks at one workspace, for one goroutine.
 type Eye struct {
-	root    string // absolute, without links
-	indexes map[string]*index
-	configs map[string][]setting
+	root    string               // absolute, without links
+	indexes map[string][]string  // what git tracks, by the file that says so
+	configs map[string][]setting // by file
+	users   []Place              // the configs of the user; nil before they are asked for
 }
 
 // At looks at the workspace with a root, absolute and without links.
@@ -30,7 +32,7 @@ func At(root string) *Eye { return &Eye{root: root} }
 
 // Unseen is the error of what cannot be looked at.
 func (e *Eye) Unseen(path string, why error) error {
-	return protocol.ErrUnseen.With("give its owner back the mode (chmod u+rwx) or take it out of the workspace",
+	return protocol.ErrUnseen.With("chmod u+rwx "+protocol.ShellWord(path)+" as its owner, or take it out of the workspace",
 		"%s cannot be looked at, so that nothing would keep a command from changing it: %v", e.rel(path), why)
 }
 
@@ -44,12 +46,18 @@ func (e *Eye) rel(path string) string {
 // within reports whether a path lies in the workspace, or is its root.
 func (e *Eye) within(path string) bool { return path == e.root || strings.HasPrefix(path, e.root+"/") }
 
-// try looks, and once more where modes were in the way that could be given back.
-func (e *Eye) try(path string, look func() error) (there bool, err error) {
-	err = look()
+// Again does something with a path, and once more where modes were in the way that could be given back.
+func (e *Eye) Again(path string, do func() error) error {
+	err := do()
 	if errors.Is(err, unix.EACCES) && e.GiveBack(path) {
-		err = look()
+		err = do()
 	}
+	return err
+}
+
+// try is Again for a look.
+func (e *Eye) try(path string, look func() error) (there bool, err error) {
+	err = e.Again(path, look)
 	switch {
 	case err == nil:
 		return true, nil
@@ -57,7 +65,7 @@ func (e *Eye) try(path string, look func() error) (there bool, err error) {
 		return false, nil
 	case !e.within(path):
 		return false, nil // what the user cannot look at outside git, which runs as the user, does not read either
-	case errors.Is(err, unix.EACCES) && e.closed(path):
+	case errors.Is(err, unix.EACCES) && e.Closed(path):
 		return false, nil // nor what another user keeps from this one, and so from commands
 	}
 	return false, e.Unseen(path, err)
@@ -93,9 +101,9 @@ func (e *Eye) way(path string, step func(fd int, s unix.Stat_t)) error {
 	return err
 }
 
-// closed reports whether the last thing that is reached on the way to a path belongs to another user, and this one can neither enter nor
-// write it.
-func (e *Eye) closed(path string) (is bool) {
+// Closed reports whether the last thing that is reached on the way to a path belongs to another user, and this one, and so a command, can
+// neither enter nor write it.
+func (e *Eye) Closed(path string) (is bool) {
 	_ = e.way(path, func(fd int, s unix.Stat_t) { // how far it leads is what is asked
 		is = int(s.Uid) != os.Geteuid() && !at.May(fd, unix.W_OK) && (s.Mode&unix.S_IFMT != unix.S_IFDIR || !at.May(fd, unix.X_OK))
 	})
@@ -133,8 +141,8 @@ func (e *Eye) Lstat(path string) (s unix.Stat_t, there bool, err error) {
 	return s, there, err
 }
 
-// kind is what lies at an absolute path, of unix.S_IFMT; 0 is nothing.
-func (e *Eye) kind(path string) (uint32, error) {
+// Kind is what lies at an absolute path without links, of unix.S_IFMT; 0 is nothing.
+func (e *Eye) Kind(path string) (uint32, error) {
 	s, there, err := e.Lstat(path)
 	if !there {
 		return 0, err
@@ -153,8 +161,9 @@ func (e *Eye) link(path string) (to string, there bool, err error) {
 	return to, there, err
 }
 
-// names lists up to most names of a directory, sorted; all is false where there are more. What is no directory has none.
-func (e *Eye) names(dir string, most int) (names []string, all bool, err error) {
+// Names lists up to most names of a directory without links on the way, sorted; all is false where there are more. What is no directory
+// has none.
+func (e *Eye) Names(dir string, most int) (names []string, all bool, err error) {
 	all = true
 	_, err = e.try(dir, func() error {
 		fd, err := at.Walk(unix.AT_FDCWD, dir, unix.O_DIRECTORY)
@@ -176,7 +185,16 @@ func (e *Eye) names(dir string, most int) (names []string, all bool, err error) 
 	return names, all, err
 }
 
-// read is the content of a regular file, up to a bound; nil for anything else.
+// Read is the content of the regular file to which a path leads, up to a bound; nil for anything else.
+func (e *Eye) Read(path string, most int64) ([]byte, error) {
+	p, err := e.Follow(path)
+	if err != nil || !p.There {
+		return nil, err
+	}
+	return e.read(p.Path, most)
+}
+
+// read is Read of a path without links.
 func (e *Eye) read(path string, most int64) (b []byte, err error) {
 	_, err = e.try(path, func() error {
 		f, err := at.Regular(unix.AT_FDCWD, path)
@@ -205,17 +223,19 @@ func (e *Eye) Spot(path string) (Spot, error) {
 	return Spot{path, uint64(s.Dev), s.Ino}, err // 32 bits on some systems
 }
 
+// asideMax is how many things that had one name are kept aside: the last one of them is replaced.
+const asideMax = 100
+
 // PutAside moves what lies at a spot out of the way, to a name beside it that git does not know, and says which; "" is nothing. A person may
-// have put it there. What was moved aside from there before is removed.
+// have put it there.
 func (e *Eye) PutAside(spot Spot) (to string, err error) {
-	err = e.in(spot, func(in *os.Root, name string) error {
-		if _, err := in.Lstat(name); errors.Is(err, fs.ErrNotExist) {
-			to = ""
-			return nil
-		} else if err != nil {
+	if _, there, err := e.Lstat(spot.Path); err != nil || !there {
+		return "", err
+	}
+	err = e.in(spot, func(in *os.Root, name string) (err error) {
+		if to, err = freeAside(in, name); err != nil {
 			return err
 		}
-		to = name + ".removed"
 		if err := e.removeIn(in, filepath.Dir(spot.Path), to); err != nil {
 			return err
 		}
@@ -224,20 +244,44 @@ func (e *Eye) PutAside(spot Spot) (to string, err error) {
 	return to, err
 }
 
+// freeAside is the first name that is free for what has a name in an open directory, and else the last one.
+func freeAside(in *os.Root, name string) (string, error) {
+	for n := 1; n < asideMax; n++ {
+		if _, err := in.Lstat(aside(name, n)); errors.Is(err, fs.ErrNotExist) {
+			return aside(name, n), nil
+		} else if err != nil {
+			return "", err
+		}
+	}
+	return aside(name, asideMax), nil
+}
+
+// aside is the nth name to which something is moved.
+func aside(name string, n int) string {
+	if n == 1 {
+		return name + ".removed"
+	}
+	return fmt.Sprintf("%s.removed-%d", name, n)
+}
+
+// IsAside reports whether a name is one to which something was moved.
+func IsAside(name string) bool {
+	of, n, _ := strings.Cut(name, ".removed")
+	return len(of) < len(name) && slices.ContainsFunc(parts, func(p part) bool { return p.unwanted && p.name == of }) && (n == "" || n[0] == '-')
+}
+
 // PutBack makes a link once more that a command has removed, or put something else in place of, which is moved aside. It reports whether it did.
 func (e *Eye) PutBack(l Link) (did bool, err error) {
+	if to, _, err := e.link(l.Path); err != nil || to == l.To {
+		return false, err
+	}
 	err = e.in(l.at, func(in *os.Root, name string) error {
-		to, err := in.Readlink(name)
-		if err == nil && to == l.To {
-			return nil
-		}
 		did = true
-		if err == nil { // of another link nothing is kept
-			err = in.Remove(name)
-		} else {
-			_, err = e.PutAside(l.at)
-		}
-		if err != nil {
+		if _, err := in.Readlink(name); err == nil { // of another link nothing is kept
+			if err := in.Remove(name); err != nil {
+				return err
+			}
+		} else if _, err := e.PutAside(l.at); err != nil {
 			return err
 		}
 		return in.Symlink(l.To, name)

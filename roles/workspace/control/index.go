@@ -7,13 +7,13 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+
+	"golang.org/x/sys/unix"
 )
 
 // indexMax bounds an index that is read, in bytes: some two million files.
 const indexMax = 256 << 20
-
-// An index is which files git tracks, sorted.
-type index struct{ paths []string }
 
 // Tracked reports whether git tracks a path of the workspace, absolute and without links, or anything below it: then commands of
 // git, such as switch and stash, write it. What cannot be told is not.
@@ -27,31 +27,55 @@ func (e *Eye) Tracked(path string) bool {
 		if dir == "" {
 			continue
 		}
-		x := e.index(filepath.Join(dir, "index"))
+		paths := e.index(filepath.Join(dir, "index"))
 		name := strings.TrimPrefix(path, top+"/")
-		if _, found := slices.BinarySearch(x.paths, name); found {
+		if _, found := slices.BinarySearch(paths, name); found {
 			return true
 		}
-		i, _ := slices.BinarySearch(x.paths, name+"/") // the first file below it
-		return i < len(x.paths) && strings.HasPrefix(x.paths[i], name+"/")
+		i, _ := slices.BinarySearch(paths, name+"/") // the first file below it
+		return i < len(paths) && strings.HasPrefix(paths[i], name+"/")
 	}
 	return false
 }
 
-func (e *Eye) index(file string) *index {
-	if x := e.indexes[file]; x != nil {
-		return x
+// keptMax bounds an index that a process keeps for its next look, in bytes.
+const keptMax = 32 << 20
+
+// kept is the index that was read last: most commands leave it as it is.
+var kept struct {
+	sync.Mutex
+	file  string
+	stamp unix.Stat_t
+	paths []string
+}
+
+// index is which files git tracks by an index, sorted.
+func (e *Eye) index(file string) []string {
+	if paths, known := e.indexes[file]; known {
+		return paths
 	}
-	x := &index{}
-	if b, err := e.read(file, indexMax); err == nil {
-		x.paths, _ = readIndex(b) // an index that cannot be read tracks nothing
-	}
-	slices.Sort(x.paths)
 	if e.indexes == nil {
-		e.indexes = map[string]*index{}
+		e.indexes = map[string][]string{}
 	}
-	e.indexes[file] = x
-	return x
+	s, _, _ := e.Lstat(file) // of nothing is read
+	s.Atim = unix.Timespec{}
+	kept.Lock()
+	defer kept.Unlock()
+	if kept.file == file && kept.stamp == s {
+		e.indexes[file] = kept.paths
+		return kept.paths
+	}
+	var paths []string
+	if b, err := e.read(file, indexMax); err == nil {
+		paths, _ = readIndex(b) // an index that cannot be read tracks nothing
+	}
+	if !slices.IsSorted(paths) { // git sorts them
+		slices.Sort(paths)
+	}
+	if e.indexes[file] = paths; s.Size <= keptMax {
+		kept.file, kept.stamp, kept.paths = file, s, paths
+	}
+	return paths
 }
 
 var errIndex = errors.New("no index of git")

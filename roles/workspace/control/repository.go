@@ -16,6 +16,7 @@ const (
 	configMax  = 1 << 20 // bytes of a config
 	namesMax   = 100     // paths that its configs name
 	entriesMax = 300     // entries of a directory of hooks
+	placesMax  = 1_000   // places of a repository
 	deepMax    = 10      // configs that include each other, as many as git follows
 	innerMax   = 32      // git directories of submodules and worktrees: where there are more, all are one place
 )
@@ -109,7 +110,7 @@ func (f *finder) gitDir() (git Place, dir string, err error) {
 	if git, err = f.follow(f.top, ".git"); err != nil {
 		return git, "", err
 	}
-	switch kind, err := f.kind(git.Path); {
+	switch kind, err := f.Kind(git.Path); {
 	case err != nil:
 		return git, "", err
 	case kind == unix.S_IFDIR:
@@ -129,13 +130,13 @@ func (e *Eye) Bare(git string) (Parts, error) {
 
 // whole looks at a git directory with all that is in it, and at what the user's own configs name of its repository.
 func (f *finder) whole(git string) error {
-	err := f.control(git)
-	for _, file := range userConfigs() {
+	users, err := f.userConfigs()
+	if err == nil {
+		err = f.control(git)
+	}
+	for _, config := range users {
 		if err == nil {
-			var p Place
-			if p, err = f.follow("/", file); err == nil && p.There {
-				err = f.config(p, 0)
-			}
+			err = f.config(config, 0)
 		}
 	}
 	return err
@@ -210,7 +211,7 @@ func (f *finder) control(git string) error {
 		if err != nil {
 			return err
 		}
-		kind, err := f.kind(outer.Path)
+		kind, err := f.Kind(outer.Path)
 		if err != nil {
 			return err
 		}
@@ -283,7 +284,7 @@ func (f *finder) absent(path string) error {
 	if git, err := f.made(f.dirs[i]); err != nil || !git {
 		return err
 	}
-	if kind, err := f.kind(filepath.Dir(path)); err != nil || kind != unix.S_IFDIR {
+	if kind, err := f.Kind(filepath.Dir(path)); err != nil || kind != unix.S_IFDIR {
 		return err
 	}
 	spot, err := f.Spot(path)
@@ -306,7 +307,7 @@ func (f *finder) made(dir string) (bool, error) {
 		return false, err
 	}
 	for _, name := range []string{"objects", "refs"} {
-		if kind, err := f.kind(filepath.Join(dir, name)); err != nil || kind != unix.S_IFDIR {
+		if kind, err := f.Kind(filepath.Join(dir, name)); err != nil || kind != unix.S_IFDIR {
 			return false, err
 		}
 	}
@@ -333,14 +334,18 @@ func (f *finder) add(p Place) error {
 
 // entries takes in to what the links of a directory lead, and of those below it down to some depth: a hook is often a link.
 func (f *finder) entries(p Place, deep int) error {
-	if kind, err := f.kind(p.Path); err != nil || kind != unix.S_IFDIR || f.holds(p.Path) {
+	if kind, err := f.Kind(p.Path); err != nil || kind != unix.S_IFDIR || f.holds(p.Path) {
 		return err
 	}
-	names, _, err := f.names(p.Path, entriesMax)
+	names, _, err := f.Names(p.Path, entriesMax)
 	if err != nil {
 		return err
 	}
 	for _, name := range names {
+		if len(f.Places) >= placesMax {
+			f.Cut = true
+			return nil
+		}
 		entry, err := f.follow(p.Path, name)
 		if err != nil {
 			return err
@@ -369,13 +374,13 @@ func (f *finder) inner(dir string, most, deep int) (found []string, all bool, er
 	if deep == 0 {
 		return nil, false, nil
 	}
-	names, all, err := f.names(dir, 8*innerMax)
+	names, all, err := f.Names(dir, 8*innerMax)
 	if err != nil || !all {
 		return nil, false, err
 	}
 	for _, name := range names {
 		here := filepath.Join(dir, name)
-		if kind, err := f.kind(here); err != nil || kind != unix.S_IFDIR {
+		if kind, err := f.Kind(here); err != nil || kind != unix.S_IFDIR {
 			if err != nil {
 				return nil, false, err
 			}
@@ -389,7 +394,7 @@ func (f *finder) inner(dir string, most, deep int) (found []string, all bool, er
 		if is {
 			found = append(found, here)
 			below = filepath.Join(here, "modules")
-			if kind, err := f.kind(below); err != nil || kind != unix.S_IFDIR {
+			if kind, err := f.Kind(below); err != nil || kind != unix.S_IFDIR {
 				if err != nil {
 					return nil, false, err
 				}
@@ -407,7 +412,7 @@ func (f *finder) inner(dir string, most, deep int) (found []string, all bool, er
 // isGit goes by what is listed: a command could remove HEAD, and put it back later.
 func (f *finder) isGit(dir string) (bool, error) {
 	for _, name := range []string{"HEAD", "config", "commondir", "gitdir"} {
-		if kind, err := f.kind(filepath.Join(dir, name)); err != nil || kind != 0 {
+		if kind, err := f.Kind(filepath.Join(dir, name)); err != nil || kind != 0 {
 			return kind != 0, err
 		}
 	}

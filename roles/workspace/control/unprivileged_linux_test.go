@@ -42,7 +42,7 @@ func TestWhatCannotBeLookedAtIsRefused(t *testing.T) {
 		}
 		out := map[string]error{}
 		_, _, out["lstat"] = e.Lstat(s.path("x/.git"))
-		_, _, out["names"] = e.names(s.path("x"), 9)
+		_, _, out["names"] = e.Names(s.path("x"), 9)
 		_, out["repository"] = e.Repository(s.path("x"))
 		_, out["bare"] = e.Bare(s.path("x/.git"))
 		_, out["store"] = e.Store(s.path("x/.wf"))

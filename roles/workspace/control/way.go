@@ -47,7 +47,7 @@ func (e *Eye) follow(dir, path string) (Place, error) {
 		var name string
 		name, rest, _ = strings.Cut(rest, "/")
 		if name == "." || name == ".." {
-			if kind, err := e.kind(here); err != nil || kind != unix.S_IFDIR {
+			if kind, err := e.Kind(here); err != nil || kind != unix.S_IFDIR {
 				p.Path = filepath.Join(here, name, rest) // nothing
 				return p, err
 			}

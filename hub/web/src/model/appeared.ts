@@ -25,17 +25,18 @@ export function appeared(data: Record<string, unknown>): string {
     return these.length ? [`${changed ? "changed" : "made"} ${these.join(", ")}`] : [];
   });
   const parts: string[] = [];
-  if (a.left) parts.push(`left ${a.left.join(", ")}, which git acts on and wf could not remove: remove it before you use git there`);
-  if (a.undone) parts.push(`moved aside or put back ${a.undone.join(", ")}, by which git would run what the command left`);
+  if (a.left) parts.push(`left ${a.left.join(", ")}, which git acts on and wf could not remove: do so first`);
+  if (a.undone) parts.push(`moved aside or put back ${a.undone.join(", ")}: git acts on it`);
   if (did.length) {
     const programs = [...new Set(found.map((f) => known(f)[1]))].filter(Boolean);
     const ends: string[] = [];
     if (programs.length) ends.push(`wf does not act on it; your ${programs.join(", ")} may`);
     if (found.some((f) => f.kind === "store")) ends.push("wf trusts nothing in that .wf");
-    const text = did.join(", ") + (a.more ? ` and ${a.more} more` : "");
+    const text = did.join(", ");
     parts.push(`${a.beside ? "this step, or one beside it, " : ""}${text}: ${ends.join("; ")}`);
   }
-  if (a.partial) parts.push("the workspace was not looked at as a whole: git repositories and the like may have appeared elsewhere in it");
-  if (a.unprotected) parts.push(`commands can change the git settings of ${a.unprotected} repositories: the workspace holds more than are protected`);
+  if (a.more) parts.push(`${a.more} more`);
+  if (a.partial) parts.push("the workspace was not looked at as a whole: more may have appeared");
+  if (a.unprotected) parts.push(`commands can change the git settings of ${a.unprotected} repositories: there are more than are protected`);
   return (a.left || found.some((f) => f.link) ? "ALARM: " : "") + parts.join("; ");
 }
