@@ -4,11 +4,11 @@ import (
 	"bufio"
 	_ "embed"
 	"fmt"
-	"html"
 	"io"
 	"slices"
 	"strconv"
 	"strings"
+	"text/template"
 
 	"wf/protocol"
 )
@@ -72,7 +72,7 @@ func (p *pen) f(format string, args ...any) { _, _ = fmt.Fprintf(p.w, format, ar
 
 // escape makes a text safe within elements and attributes.
 func escape(s string) string {
-	return html.EscapeString(plain(s))
+	return template.HTMLEscapeString(plain(s))
 }
 
 func (p *pen) arc(a *Arc) {

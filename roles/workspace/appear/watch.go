@@ -2,7 +2,6 @@ package appear
 
 import (
 	"cmp"
-	"errors"
 	"slices"
 	"strings"
 	"sync"
@@ -15,7 +14,6 @@ import (
 	"wf/protocol"
 	"wf/roles/workspace"
 	"wf/roles/workspace/control"
-	"wf/roles/workspace/internal/at"
 )
 
 // A Watch knows what lies in one workspace, as of its last look. It may be used by several goroutines; their
@@ -140,7 +138,7 @@ func (s *Span) End() *protocol.Appeared {
 		return nil
 	}
 	a.Beside = s.beside && len(a.Found) > 0
-	slices.SortFunc(a.Found, func(x, y protocol.Found) int {
+	slices.SortStableFunc(a.Found, func(x, y protocol.Found) int {
 		return cmp.Or(strings.Compare(x.Path, y.Path), strings.Compare(string(x.Kind), string(y.Kind)))
 	})
 	return &a
@@ -158,10 +156,7 @@ func (w *Watch) Unprotected(n int) {
 // look finds what changed since the last look; made says whether commands made it.
 func (w *Watch) look(made bool) {
 	eye := control.At(w.root)
-	root, err := at.Open(unix.AT_FDCWD, w.root, unix.O_DIRECTORY)
-	if errors.Is(err, unix.EACCES) && eye.GiveBack(w.root) {
-		root, err = at.Open(unix.AT_FDCWD, w.root, unix.O_DIRECTORY)
-	}
+	root, err := openOurs(eye, w.root)
 	if err != nil {
 		w.pending.Partial = w.pending.Partial || !gone(err)
 		return // of what is no directory any more nothing is known
