@@ -194,10 +194,7 @@ func (v *visit) policy(ctx context.Context, t tool.Tool) tool.Policy {
 		}
 	}
 	if said != nil {
-		if said.Value != "" {
-			return tool.Policy(said.Value)
-		}
-		return tool.Policy(strings.Trim(said.JSON, `"`))
+		return tool.Said(*said)
 	}
 	switch {
 	case t.Policy == tool.Ask && t.Unasked != nil && t.Unasked(ctx):

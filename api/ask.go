@@ -18,6 +18,8 @@ type Workflow struct {
 	Next        *Time           `json:"next,omitempty"`     // when the clock starts it next
 	Firings     string          `json:"firings,omitempty"`  // how the request ids of its firings begin; behind it comes the minute, in RFC 3339
 	Webhook     string          `json:"webhook,omitempty"`  // the path that takes its events, as in /v1/hooks/NAME
+	// ScheduleProblem is why its schedule starts nothing yet.
+	ScheduleProblem string `json:"schedule_problem,omitempty"`
 	// WebhookProblem is why its webhook takes no events yet.
 	WebhookProblem string `json:"webhook_problem,omitempty"`
 	Problem        string `json:"problem"`              // why it cannot be started, "" if it can

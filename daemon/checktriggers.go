@@ -42,6 +42,8 @@ func CheckTriggers(all []api.Workflow, err error) []api.Checkup {
 	var closed []string
 	for _, w := range all {
 		switch {
+		case w.ScheduleProblem != "":
+			closed = append(closed, fmt.Sprintf("the schedule of %s: %s", w.Name, w.ScheduleProblem))
 		case w.WebhookProblem != "":
 			closed = append(closed, fmt.Sprintf("the webhook of %s: %s", w.Name, w.WebhookProblem))
 		case w.Waits && (w.Schedule != nil || w.Webhook != ""):

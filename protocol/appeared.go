@@ -50,6 +50,7 @@ const (
 	FoundStore      FoundKind = "store"      // a directory .wf: wf
 	FoundEnvrc      FoundKind = "envrc"      // a file .envrc: direnv
 	FoundTasks      FoundKind = "tasks"      // commands of an editor
+	FoundWorkflow   FoundKind = "workflow"   // a workflow where wf serve looks for them
 )
 
 // foundWords are the words for one of a kind, and the program.
@@ -62,6 +63,7 @@ var foundWords = map[FoundKind][2]string{
 	FoundStore:      {"a .wf in", ""}, // wf acts on it itself
 	FoundEnvrc:      {"an .envrc in", "direnv"},
 	FoundTasks:      {"tasks of an editor,", "editor"},
+	FoundWorkflow:   {"a workflow,", "wf serve (once you trust it)"},
 }
 
 // List has one of the lists of paths hold as many as it may; the others are counted.

@@ -49,7 +49,7 @@ func (l *Local) brought(ctx context.Context, d compose.Definition, hold bool) (f
 	if err != nil {
 		return false, err
 	}
-	why := compose.Untrusted(wanted, config.Serve, config.Unconfined)
+	why := compose.Untrusted(wanted, config.Serve, config.Remember, config.Unconfined)
 	if why == nil || hold {
 		return why != nil, nil
 	}

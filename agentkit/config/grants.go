@@ -24,6 +24,7 @@ const (
 	Serve      Power = "serve"      // a definition: a daemon starts it when a client asks
 	Schedule   Power = "schedule"   // a definition with its schedule: a daemon starts it by the clock
 	Webhook    Power = "webhook"    // a definition with its webhook: a daemon starts it when another service sends an event
+	Remember   Power = "remember"   // a definition whose agents change the memory of the user unasked, where a daemon starts it
 	Unconfined Power = "unconfined" // a definition with sandbox: off: what agents write runs as the user
 
 	Notify        Power = "notify"       // a definition, or a project: notifications about runs go where it says
@@ -36,7 +37,7 @@ const (
 )
 
 // Powers are all of them.
-var Powers = []Power{Serve, Schedule, Webhook, Unconfined, StartServer, SendPrompts, ChooseDefault, OfferModels, OpenWalls, SetPrices, Notify}
+var Powers = []Power{Serve, Schedule, Webhook, Remember, Unconfined, StartServer, SendPrompts, ChooseDefault, OfferModels, OpenWalls, SetPrices, Notify}
 
 // Grant is one thing that was trusted with one power. It holds wherever the thing lies, and in
 // whatever branch: what counts is its CID.

@@ -17,6 +17,9 @@ import (
 // Names are the memory tools, sorted.
 var Names = []string{"context_for", "edit_memory", "list_memories", "recall", "remember"}
 
+// Changes reports whether a memory tool changes a memory.
+func Changes(name string) bool { return name == "edit_memory" || name == "remember" }
+
 // Desk is what the memory tools of one visit work with.
 type Desk struct {
 	// Open gives the memory of the visit.
@@ -49,7 +52,7 @@ func parameters(required string, properties ...string) protocol.JSON {
 // that change something find what they did.
 func (d Desk) Tools() []tool.Tool {
 	of := func(name string, p protocol.JSON, run func(context.Context, *Store, tool.Workspace, json.RawMessage) (string, error)) tool.Tool {
-		changes := name == "edit_memory" || name == "remember"
+		changes := Changes(name)
 		return tool.Tool{Name: name, Description: tool.Text(texts, name), Parameters: p, ReadOnly: !changes, Repeatable: changes,
 			Run: func(ctx context.Context, at tool.Workspace, args json.RawMessage) (tool.Result, error) {
 				return d.call(ctx, func(s *Store) (string, error) { return run(ctx, s, at, args) })

@@ -43,6 +43,11 @@ const (
 	Deny Policy = "deny"
 )
 
+// Said is what a role's entry says of a tool.
+func Said(entry protocol.NamedTemplate) Policy {
+	return Policy(cmp.Or(entry.Value, strings.Trim(entry.JSON, `"`)))
+}
+
 // A Tool is something a model can call.
 type Tool struct {
 	Name        string
@@ -74,6 +79,7 @@ type Workspace struct {
 	// Artifacts is a directory that may be read, by paths that begin with $WF_ARTIFACTS; "" is none.
 	Artifacts string
 	Private   string         // as Turn.Private
+	Trust     protocol.Trust // of commands
 	Sandbox   string         // sandbox.Off runs commands unconfined
 	Network   bool           // lets commands use the network
 	Hosts     []string       // endpoints that they reach without Network

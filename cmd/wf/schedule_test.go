@@ -102,3 +102,32 @@ func anHourLater(t *testing.T, seen string) {
 		t.Fatal(err)
 	}
 }
+
+// A workflow that an agent may have written is started by the clock only once a person has trusted it, whatever it does. Until
+// then the log, the list and wf doctor say so, with the command that helps.
+func TestF405TheClockStartsNothingThatNobodyTrusted(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "tick.yaml", "wf: 1\nname: tick\non: {schedule: \"* * * * *\"}\nroles: {a: {set: {x: 1}}}\n")
+	serve := func() *served { return servedBy(t, dir, wfIn(dir, "serve", "-o", "json", "--listen", "unix")) }
+	s := serve()
+	awaitText(t, "the schedule waits for trust", s.err)
+	advice := "wf trust " + filepath.Join(dir, "tick.yaml")
+	if w := s.workflows()["tick"]; w.Next != nil || !strings.Contains(w.ScheduleProblem, advice) || !strings.Contains(s.err.String(), advice) {
+		t.Errorf("%+v", w)
+	}
+	if out, err := wfIn(dir, "doctor").CombinedOutput(); !strings.Contains(string(out), "the schedule of tick: it waits for trust: "+advice) {
+		t.Errorf("%s %v", out, err)
+	}
+	if n := strings.Count(s.err.String(), "the schedule waits for trust"); n != 1 {
+		t.Errorf("the log says it %d times", n)
+	}
+	s.stop()
+	if out, err := wfIn(dir, "trust", "--yes", "tick.yaml").CombinedOutput(); err != nil {
+		t.Fatalf("%s %v", out, err)
+	}
+	s = serve()
+	s.ready()
+	if w := s.workflows()["tick"]; w.Next == nil || w.ScheduleProblem != "" {
+		t.Errorf("%+v", w)
+	}
+}

@@ -197,6 +197,7 @@ func TestEveryAnswerIsAsItIsDescribed(t *testing.T) {
 	write(t, dir, "pair.yaml", "wf: 1\nname: pair\ndefaults: {timeout: 1m}\nroles: {a: {run: \"until [ -e go2 ]; do sleep 0.01; done\", concurrency: h}, b: {run: \"true\", concurrency: h}}\nedges: [{from: START, to: [a, b]}, {from: [a, b], to: END}]\n")
 	write(t, dir, "closes.yaml", "wf: 1\nname: closes\ndefaults: {timeout: 1m}\nroles: {a: {ask: Go?}, fails: {run: exit 7}, holds: {run: \"until [ -e go3 ]; do sleep 0.01; done\"}}\nalways: [fails, holds]\n")
 	s := startServe(t, dir, "--listen", "unix", "--listen", "127.0.0.1:0", "--workflows", dir)
+	write(t, dir, "waits.yaml", "wf: 1\nname: waits\non: {schedule: \"@daily\"}\nroles: {a: {set: {x: 1}}}\n") // nobody trusts it
 	c := newContract(s)
 	c.holds("GET", "/healthz", nil, 200, "Health")
 	c.holds("GET", "/v1/info", nil, 200, "Info")

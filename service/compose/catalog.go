@@ -18,7 +18,6 @@ import (
 	"wf/api"
 	"wf/files"
 	"wf/protocol"
-	"wf/protocol/lazy"
 	"wf/roles"
 )
 
@@ -36,9 +35,6 @@ type Found struct {
 	CID        protocol.Link  // of the definition, where program is set
 	Waits      []config.Grant // powers that it waits for, until a person trusts it
 }
-
-// isWorkflow tells a workflow from other YAML: a key wf at the left edge.
-var isWorkflow = lazy.Regexp(`(?m)^["']?wf["']?\s*:`)
 
 // NewCatalog serves the directories named, else those of the project: where its .wf lies, the
 // workflows beside it and those in it.
@@ -80,8 +76,7 @@ func (s Catalog) List() ([]Found, error) {
 			return nil, fmt.Errorf("workflows: %w", err)
 		}
 		for _, e := range entries {
-			ext := filepath.Ext(e.Name())
-			if (ext != ".yaml" && ext != ".yml") || strings.HasPrefix(e.Name(), ".") {
+			if !protocol.IsWorkflowName(e.Name()) {
 				continue
 			}
 			if f, ok := s.read(filepath.Join(dir, e.Name())); ok {
@@ -126,7 +121,7 @@ func (s Catalog) read(path string) (Found, bool) {
 	f := Found{Name: strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))}
 	var err error
 	if f.Definition, err = s.u.readBy(path, inDirectory); err == nil {
-		if !isWorkflow().Match(f.Source) {
+		if !protocol.IsWorkflow(f.Source) {
 			return f, false
 		}
 		if f.Program != nil {
@@ -144,7 +139,7 @@ func (s Catalog) read(path string) (Found, bool) {
 
 // inDirectory reads a file that others may have put into a directory that is served: links stay within it.
 func inDirectory(path string) ([]byte, error) {
-	return files.ReadIn(filepath.Dir(path), filepath.Base(path), maxSource)
+	return files.ReadIn(filepath.Dir(path), filepath.Base(path), protocol.WorkflowMax)
 }
 
 // weigh finds what a workflow waits for.
@@ -159,14 +154,18 @@ func (f *Found) weigh(u *Setup) error {
 }
 
 // Served is nil if a client may start the workflow, else why not yet: it waits for trust.
-func (f Found) Served() error { return Untrusted(f.Waits, config.Serve, config.Unconfined) }
+func (f Found) Served() error {
+	return Untrusted(f.Waits, config.Serve, config.Remember, config.Unconfined)
+}
 
 // Scheduled is Served for the clock.
-func (f Found) Scheduled() error { return Untrusted(f.Waits, config.Schedule, config.Unconfined) }
+func (f Found) Scheduled() error {
+	return Untrusted(f.Waits, config.Serve, config.Schedule, config.Remember, config.Unconfined)
+}
 
 // Hooked is Served for events of other services.
 func (f Found) Hooked() error {
-	return Untrusted(f.Waits, config.Serve, config.Webhook, config.Unconfined)
+	return Untrusted(f.Waits, config.Serve, config.Webhook, config.Remember, config.Unconfined)
 }
 
 // hookSecret is how many bytes the secret of a webhook has at least.
@@ -203,6 +202,9 @@ func (f Found) Entry() api.Workflow {
 		out.Schedule, out.Timezone, out.Overlap, out.CatchUp = &w.Schedule.Cron, w.Schedule.Timezone, w.Schedule.Overlap, w.Schedule.CatchUp
 		if next, err := w.Schedule.Next(time.Now()); err == nil && !next.IsZero() && f.Scheduled() == nil {
 			out.Next = new(next.UTC().Format(time.RFC3339))
+		}
+		if err := f.Scheduled(); err != nil && !out.Waits {
+			out.ScheduleProblem = "it waits for trust: " + protocol.HintOf(err)
 		}
 	}
 	if w.Webhook != nil {

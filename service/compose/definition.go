@@ -17,9 +17,6 @@ import (
 	"wf/protocol"
 )
 
-// maxSource is the largest Definition that is read; a larger file is no workflow.
-const maxSource = 10 << 20
-
 // A Definition is a workflow file as it was read.
 type Definition struct {
 	Path    string // as given
@@ -32,7 +29,7 @@ type Definition struct {
 // wrapping protocol.ErrInvalid; what is wrong inside of it stands in diags.
 func (u *Setup) Read(path string) (Definition, error) {
 	if path == "-" {
-		return u.readBy(path, func(string) ([]byte, error) { return files.Bounded(u.Stdin, maxSource) })
+		return u.readBy(path, func(string) ([]byte, error) { return files.Bounded(u.Stdin, protocol.WorkflowMax) })
 	}
 	return u.readBy(path, readSource)
 }
@@ -60,13 +57,15 @@ func readSource(path string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	b, err := files.Bounded(f, maxSource)
+	b, err := files.Bounded(f, protocol.WorkflowMax)
 	return b, errors.Join(err, f.Close())
 }
 
 // Load makes the program of a source; name is that of its file.
 func (u *Setup) Load(d *Definition, name string) {
-	u.load(d, name, func(sub string) ([]byte, error) { return files.ReadNamed(filepath.FromSlash(sub), maxSource) },
+	u.load(d, name, func(sub string) ([]byte, error) {
+		return files.ReadNamed(filepath.FromSlash(sub), protocol.WorkflowMax)
+	},
 		func(sub string) bool { return elsewhere(name, filepath.FromSlash(sub)) })
 }
 
@@ -124,7 +123,7 @@ func (u *Setup) Whole(d Definition) (*api.Definition, error) {
 	}
 	w := &api.Definition{File: file, Source: string(d.Source), Files: map[string]string{}}
 	u.load(&d, file, func(sub string) ([]byte, error) {
-		text, err := files.ReadNamed(filepath.FromSlash(sub), maxSource)
+		text, err := files.ReadNamed(filepath.FromSlash(sub), protocol.WorkflowMax)
 		w.Files[sub] = string(text)
 		return text, err
 	}, nil)
@@ -135,8 +134,8 @@ func (u *Setup) Whole(d Definition) (*api.Definition, error) {
 // error wrapping protocol.ErrInvalid that has the first fault.
 func (u *Setup) Given(w *api.Definition) (Definition, error) {
 	d := Definition{Path: w.File, Source: []byte(w.Source)}
-	if !filepath.IsAbs(w.File) || len(w.Source) > maxSource {
-		return d, protocol.ErrInvalid.With("", "the definition %.200q: want an absolute path, and at most %d bytes", w.File, maxSource)
+	if !filepath.IsAbs(w.File) || len(w.Source) > protocol.WorkflowMax {
+		return d, protocol.ErrInvalid.With("", "the definition %.200q: want an absolute path, and at most %d bytes", w.File, protocol.WorkflowMax)
 	}
 	u.load(&d, w.File, func(sub string) ([]byte, error) {
 		text, ok := w.Files[sub]

@@ -130,9 +130,9 @@ func (u *Setup) ReadBeside(dir, name string) (d Definition, err error) {
 		d.Path = filepath.Join(dir, d.Path)
 	}
 	if local {
-		d.Source, err = files.ReadIn(dir, filepath.FromSlash(name), maxSource)
+		d.Source, err = files.ReadIn(dir, filepath.FromSlash(name), protocol.WorkflowMax)
 	} else {
-		d.Source, err = files.Read(d.Path, maxSource)
+		d.Source, err = files.Read(d.Path, protocol.WorkflowMax)
 	}
 	if err != nil {
 		return d, cannotRead(name, err)

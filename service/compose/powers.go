@@ -9,6 +9,8 @@ import (
 
 	"wf/agentkit/config"
 	"wf/agentkit/mcp"
+	"wf/agentkit/memory"
+	"wf/agentkit/tool"
 	"wf/cas"
 	"wf/engine/lang"
 	"wf/protocol"
@@ -16,8 +18,9 @@ import (
 
 // What a definition can do beyond the walls around it wants a person's word, once for each CID:
 //
-//	serve, schedule   a daemon starts it, and it runs commands, reaches the network or sends prompts elsewhere
-//	webhook           other services start it, whatever it does: an agent may have written the file
+//	serve             a daemon starts it when a client asks, and it runs commands, reaches the network or sends prompts elsewhere
+//	schedule, webhook the clock or other services start it, whatever it does: an agent may have written the file
+//	remember          a daemon starts it, and its agents change the memory of the user, which other workflows begin with, unasked
 //	notify            notifications about its runs go where it says; until then they do not, and the rest of it is as ever
 //	unconfined        a role says "sandbox: off" in a definition with an agent, under wf run and a daemon alike
 //
@@ -28,12 +31,15 @@ func powersOf(loaded *config.Loaded, p *lang.Program) []config.Power {
 	var out []config.Power
 	if reaches(loaded, p) {
 		out = append(out, config.Serve)
-		if p.Workflow.Schedule != nil {
-			out = append(out, config.Schedule)
-		}
+	}
+	if p.Workflow.Schedule != nil {
+		out = append(out, config.Schedule)
 	}
 	if p.Workflow.Webhook != nil {
 		out = append(out, config.Webhook)
+	}
+	if remembers(p) {
+		out = append(out, config.Remember)
 	}
 	if unconfined(p) {
 		out = append(out, config.Unconfined)
@@ -50,6 +56,16 @@ func unconfined(p *lang.Program) bool {
 	agents := p.HasAgent()
 	for x := range parts(p) {
 		if agents && x.Sandbox == protocol.SandboxOff {
+			return true
+		}
+	}
+	return false
+}
+
+// remembers reports whether an agent of a definition changes the memory of the user without that a person is asked.
+func remembers(p *lang.Program) bool {
+	for x := range parts(p) {
+		if x.Memory != nil && x.Memory.Scope == protocol.MemoryUser && slices.ContainsFunc(x.Approvals, func(a protocol.NamedTemplate) bool { return memory.Changes(a.Name) && tool.Said(a) == tool.Auto }) {
 			return true
 		}
 	}
@@ -187,6 +203,7 @@ func Untrusted(wanted []config.Grant, powers ...config.Power) error {
 		what := map[config.Power]string{
 			config.Serve:      "it waits for trust: a daemon starts it only once a person has looked at it",
 			config.Schedule:   "its schedule waits for trust: the clock starts it only once a person has looked at it",
+			config.Remember:   "its agents change your memory, which other workflows begin with, unasked: a daemon starts it only once a person has looked at it",
 			config.Webhook:    "its webhook waits for trust: an event starts it only once a person has looked at it",
 			config.Unconfined: `it says "sandbox: off": whatever its agents write runs as you`,
 		}[x.Power]

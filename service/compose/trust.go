@@ -70,6 +70,7 @@ var powerText = map[config.Power]string{
 	config.Serve:      "wf serve starts it when a client asks",
 	config.Schedule:   "wf serve starts it by the clock",
 	config.Webhook:    "wf serve starts it when another service sends a signed event",
+	config.Remember:   "its agents change your memory, which other workflows begin with, unasked",
 	config.Notify:     "notifications about runs go where it says",
 	config.Unconfined: "runs, as you, whatever its agents write (sandbox: off)",
 

@@ -394,3 +394,35 @@ func TestAConfigThatNamesAFloodOfPathsIsBound(t *testing.T) {
 		t.Errorf("told: %+v, want that not all was looked at", a)
 	}
 }
+
+func TestAWorkflowWhereADaemonLooksIsFound(t *testing.T) {
+	p := newPlace(t)
+	const flow = "wf: 1\nname: x\nroles: {a: {set: {n: 1}}}\n"
+	p.write("old.yaml", "kind: Service\n")
+	p.write("deep/workflows/old.yml", flow)
+	p.want(p.during(func() {}))
+	p.want(p.during(func() {
+		p.write("nightly.yaml", flow)
+		p.write("service.yaml", "kind: Service\n")
+		p.write("sub/nightly.yaml", flow) // no daemon looks there unasked
+		p.write(".hidden.yaml", flow)
+		p.write("workflows/quoted.yml", "# later\n'wf' : 1\n")
+		p.write(".github/workflows/ci.yml", "on: push\n")
+		p.mkdir("dir.yaml")
+	}), "workflow nightly.yaml", "workflow workflows/quoted.yml")
+	p.want(p.during(func() {
+		p.write("old.yaml", flow)
+		p.write("service.yaml", "kind: Deployment\n")
+		p.write("deep/workflows/old.yml", flow+"# other\n")
+	}), "workflow deep/workflows/old.yml changed", "workflow old.yaml changed")
+	p.want(p.during(func() {
+		if err := os.Symlink("sub/nightly.yaml", filepath.Join(p.root, "link.yaml")); err != nil {
+			t.Fatal(err)
+		}
+	}), "workflow link.yaml")
+	p.want(p.during(func() {
+		for i := range 300 {
+			p.write(fmt.Sprintf("workflows/%03d.yaml", i), "a: 1\n")
+		}
+	}))
+}

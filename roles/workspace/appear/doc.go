@@ -1,5 +1,5 @@
 // Package appear finds what a command or a tool left in a workspace on which programs of the user act, outside
-// of any sandbox: git repositories, hooks, stores of wf, .envrc files and tasks of editors.
+// of any sandbox: git repositories, hooks, stores of wf, .envrc files, tasks of editors and workflows where wf serve looks for them.
 //
 //	Of(workspace) ──► Watch ──► Begin ──► Span: a command runs ──► End ──► protocol.Appeared
 //

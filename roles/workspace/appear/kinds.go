@@ -1,11 +1,15 @@
 package appear
 
 import (
+	"io"
 	"io/fs"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"wf/protocol"
 	"wf/roles/workspace"
+	"wf/roles/workspace/internal/at"
 )
 
 // classify tells what an entry of a directory is to programs, "" for nothing, and whether it is a directory
@@ -33,8 +37,28 @@ func classify(in, name string, mode fs.FileMode) (kind protocol.FoundKind, inner
 		if dir, _ := split(in); dir == ".idea" || strings.HasSuffix(dir, "/.idea") {
 			kind = protocol.FoundTasks
 		}
+	case (in == "." || base == "workflows") && protocol.IsWorkflowName(name) && !isDir:
+		kind = protocol.FoundWorkflow
 	}
 	return kind, isDir
+}
+
+// isWorkflow reports whether wf serve would take a file, below an open directory, for a workflow. One that cannot be read may be
+// one.
+func isWorkflow(root int, path string) bool {
+	dir, name := split(path)
+	fd, err := openBelow(root, dir)
+	if err != nil {
+		return true
+	}
+	defer unix.Close(fd)
+	f, err := at.Regular(fd, name)
+	if err != nil {
+		return true
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, protocol.WorkflowMax))
+	return err != nil || protocol.IsWorkflow(text)
 }
 
 // odd reports whether a name could be a reserved one in other letters.

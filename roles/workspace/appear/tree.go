@@ -25,8 +25,8 @@ type bounds struct {
 var defaultBounds = bounds{dirs: 100_000, entries: 1_000_000}
 
 const (
-	depthMax = 100 // directories on the way to one
-	itemsMax = 100 // items of a directory
+	depthMax = 100   // directories on the way to one
+	itemsMax = 1_000 // items of a directory
 )
 
 // unsettled is how old a directory's ctime must be for a change after the look to have another one: clocks
@@ -59,7 +59,7 @@ type item struct {
 
 // whole reports whether an item is watched as a file, all of it, or by its identity alone.
 func (i *item) whole() bool {
-	return i.kind == protocol.FoundGitLink || i.kind == protocol.FoundEnvrc || i.kind == protocol.FoundTasks
+	return i.kind == protocol.FoundGitLink || i.kind == protocol.FoundEnvrc || i.kind == protocol.FoundTasks || i.kind == protocol.FoundWorkflow
 }
 
 // size counts a directory and those below it.

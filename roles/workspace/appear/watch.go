@@ -167,6 +167,9 @@ func (w *Watch) look(made bool) {
 	}
 	l := look{root: root, eye: eye, top: w.root, bounds: w.bounds, began: time.Now().UnixNano(), dirs: w.dirs, found: func(path string, changed bool, i *item) {
 		i.made = i.made || made
+		if i.kind == protocol.FoundWorkflow && !isWorkflow(root, path) {
+			return
+		}
 		w.found(protocol.Found{Kind: i.kind, Path: path, Changed: changed})
 	}}
 	l.update(w.top)

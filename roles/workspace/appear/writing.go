@@ -76,7 +76,11 @@ func (x *Writing) End() *protocol.Appeared {
 		}
 	}
 	dir, name := split(x.path)
-	if kind, _ := classify(dir, name, 0); kind != "" {
+	kind, _ := classify(dir, name, 0)
+	if kind == protocol.FoundWorkflow && !x.w.isWorkflow(x.path) {
+		kind = ""
+	}
+	if kind != "" {
 		add(protocol.Found{Kind: kind, Path: x.path}, was)
 	}
 	for _, dir := range x.way() {
@@ -113,6 +117,16 @@ func (x *Writing) targets() (out []target) {
 		add(repositoryOf(top))
 	}
 	return out
+}
+
+// isWorkflow is the function of that name for a path from the workspace.
+func (w *Watch) isWorkflow(path string) bool {
+	root, err := openBelow(unix.AT_FDCWD, w.root)
+	if err != nil {
+		return true
+	}
+	defer unix.Close(root)
+	return isWorkflow(root, path)
 }
 
 // isBare reports whether git takes a directory for a repository without a worktree.

@@ -1,14 +1,15 @@
 // What a command or a tool left in the workspace on which programs of the user act: in the words of the terminal.
 
-const words: Record<string, [what: string, program: string]> = {
-  repository: ["a git repository in", "git"],
-  gitlink: ["a link to a git repository in", "git"],
-  bare: ["a bare git repository in", "git"],
-  hooks: ["what git runs or reads as settings,", "git"],
-  rebase: ["an unfinished rebase that runs commands in", "git"],
+const words: Record<string, [what: string, program?: string]> = { // of git where none is named
+  repository: ["a git repository in"],
+  gitlink: ["a link to a git repository in"],
+  bare: ["a bare git repository in"],
+  hooks: ["what git runs or reads as settings,"],
+  rebase: ["an unfinished rebase that runs commands in"],
   store: ["a .wf in", ""],
   envrc: ["an .envrc in", "direnv"],
   tasks: ["tasks of an editor,", "editor"],
+  workflow: ["a workflow,", "wf serve (once you trust it)"],
 };
 
 interface Found {kind: string; path: string; changed?: boolean; link?: string}
@@ -28,7 +29,7 @@ export function appeared(data: Record<string, unknown>): string {
   if (a.left) parts.push(`left ${a.left.join(", ")}, which git acts on and wf could not remove: do so first`);
   if (a.undone) parts.push(`moved aside or put back ${a.undone.join(", ")}: git acts on it`);
   if (did.length) {
-    const programs = [...new Set(found.map((f) => known(f)[1]))].filter(Boolean);
+    const programs = [...new Set(found.map((f) => known(f)[1] ?? "git"))].filter(Boolean);
     const ends: string[] = [];
     if (programs.length) ends.push(`wf does not act on it; your ${programs.join(", ")} may`);
     if (found.some((f) => f.kind === "store")) ends.push("wf trusts nothing in that .wf");

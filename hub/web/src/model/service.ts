@@ -1300,6 +1300,7 @@ export interface Workflow {
   next?: Time; // When the clock starts it next.
   firings?: string; // How the request ids of its firings begin; behind it comes the minute, in RFC 3339.
   webhook?: string; // The path that takes its events, as in /v1/hooks/NAME.
+  schedule_problem?: string; // Why its schedule starts nothing yet.
   webhook_problem?: string; // Why its webhook takes no events yet.
   problem: string; // Why it cannot be started, "" if it can.
   definition?: CID; // Of a valid one.

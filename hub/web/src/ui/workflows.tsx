@@ -61,8 +61,7 @@ function Row({w, runs, start}: {w: Workflow; runs: readonly RunRow[] | null; sta
       <td class="name">
         <a href={hrefOf("runs", "", {workflow: w.name})}>{plain(w.name)}</a>
         <div class="sub">{w.description ? <span>{headline(w.description, 160)}</span> : null}<span class="mono">{plain(w.file)}</span></div>
-        {w.problem ? <div class={w.waits_for_trust ? "ask" : "worse"}>{headline(w.problem, 300)}</div> : null}
-        {w.webhook_problem ? <div class="ask">{headline(w.webhook_problem, 200)}</div> : null}
+        {[w.problem, w.schedule_problem, w.webhook_problem].map((x, i) => x && <div class={i || w.waits_for_trust ? "ask" : "worse"}>{headline(x, 300)}</div>)}
       </td>
       <td data-label="Begun by" class={w.schedule || w.webhook ? "" : "none"}>{[
         w.schedule ? <div><code>{plain(w.schedule)}</code> <span class="dim">{w.timezone || "UTC"}{w.overlap ? `, overlap ${w.overlap}` : ""}{w.catch_up ? `, catch up ${w.catch_up}` : ""}</span></div> : null,
