@@ -20,6 +20,7 @@ var starters = map[string]string{
 	"agentkit/sandbox/spawn_linux.go":                     "the launcher: this binary, in /",
 	"agentkit/sandbox/launcher_linux.go":                  "a confined command",
 	"agentkit/sandbox/overlay_linux.go":                   "the holder of layers: this binary, in /",
+	"agentkit/sandbox/runs_linux.go":                      "what removes the directories of runs that have ended: this binary, in /",
 	"roles/process.go":                                    "the command of a run role, or of a shell where the role says sandbox: off",
 	"agentkit/mcp/program.go":                             "a server that a person trusts",
 	"agentkit/modeltest/llama.go":                         "a model server, in tests",

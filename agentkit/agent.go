@@ -206,7 +206,8 @@ func (a Agent) named(ctx context.Context, turn protocol.Turn) (_ []tool.Tool, er
 // servers are those of the workflow and of the config. The config is asked only where a tool of
 // a server is named.
 func (a Agent) servers(turn protocol.Turn) (*mcp.Pool, error) {
-	p := &mcp.Pool{Servers: slices.Clone(turn.MCP), Root: turn.Workspace, At: turn.At, Private: turn.Private, Dir: filepath.Join(turn.Workspace, turn.Role.Dir), Secret: a.Secret,
+	p := &mcp.Pool{Servers: slices.Clone(turn.MCP), Root: turn.Workspace, At: turn.At, Private: turn.Private, Run: turn.Run, Workflow: turn.Workflow,
+		Dir: filepath.Join(turn.Workspace, turn.Role.Dir), Secret: a.Secret,
 		Trusted: a.Trusted, Allowed: a.Allowed, Confine: a.Confine, Inside: a.Inside}
 	uses := func(name string) bool { return strings.HasPrefix(name, mcp.Prefix) }
 	if a.MCP == nil || !slices.ContainsFunc(turn.Role.Tools, uses) {
@@ -305,7 +306,7 @@ func lookupSecret(lookup func(string) (string, bool), name string) (string, bool
 // place is where the tools of the visit act.
 func (v *visit) place(lookup func(string) (string, bool)) (tool.Workspace, error) {
 	at := tool.Workspace{
-		Dir: filepath.Join(v.turn.Workspace, v.turn.Role.Dir), Root: v.turn.Workspace, At: v.turn.At, Private: v.turn.Private, Clean: v.clean,
+		Dir: filepath.Join(v.turn.Workspace, v.turn.Role.Dir), Root: v.turn.Workspace, At: v.turn.At, Private: v.turn.Private, Trust: v.turn.Trust(), Clean: v.clean,
 		Redact:  func() *roles.Redactor { return roles.NewRedactor(v.hidden) },
 		Sandbox: v.turn.Role.Sandbox, TraceParent: v.turn.TraceParent,
 	}

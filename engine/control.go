@@ -202,6 +202,7 @@ func (e *Engine) cancel(ctx context.Context, run protocol.RunID, by, reason stri
 				skipped = true
 			case protocol.CancelledBy, protocol.Finished:
 				closes = false
+				e.over(run)
 			}
 		}
 		return drafts, nil, err

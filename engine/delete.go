@@ -85,6 +85,7 @@ func (e *Engine) delete(ctx context.Context, run protocol.RunID, b Burial, at in
 		return nil, fmt.Errorf("delete run %s: %w", run, err)
 	}
 	for _, r := range runs {
+		e.over(r)
 		e.dropCopies(r)
 		e.dropForked(r)
 		if err := e.Store.DropLock(ctx, r); err != nil {

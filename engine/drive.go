@@ -52,6 +52,7 @@ func (e *Engine) Drive(ctx context.Context, run protocol.RunID, o DriveOptions) 
 		return nil, err
 	}
 	if d.s.Status().Final() {
+		e.over(run)
 		if d.s.Status() == protocol.Done {
 			e.dropCopies(run) // the process that ended it may have been killed before it did
 		}
@@ -96,6 +97,9 @@ func (e *Engine) Drive(ctx context.Context, run protocol.RunID, o DriveOptions) 
 	}
 	if !errors.Is(err, protocol.ErrFenced) && !errors.Is(err, protocol.ErrUnreachable) { // else they are left by the next one that drives it
 		d.leaveGroups(ctx)
+	}
+	if err == nil && d.s.Status().Final() { // another process may have cancelled it under a command
+		e.over(run)
 	}
 	if err == nil && d.s.Status() == protocol.Done {
 		e.dropCopies(run)

@@ -41,6 +41,10 @@ type Engine struct {
 	// kept. It must not block; nil is allowed.
 	Warn func(error)
 
+	// Over is called before the end of a run is written, for what commands keep while it goes on, and may be called
+	// again; nil is allowed.
+	Over func(protocol.RunID)
+
 	// Price is what the tokens of calls to one model cost, in pico-dollars (10⁻¹² $), or nil
 	// where that is not known. nil is that nothing is known; limits.cost_usd is then never
 	// reached.

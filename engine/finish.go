@@ -22,6 +22,7 @@ func (d *driver) finish(ctx context.Context, v *rules.Verdict) (goesOn bool, err
 		if !last {
 			return true, d.advance(ctx, []cas.Draft{x}, blocks)
 		}
+		d.e.over(d.run)
 		err = d.append(quiet, []cas.Draft{x}, blocks)
 		return err == nil && d.ended(ctx), err
 	case v.Status == protocol.Suspended:

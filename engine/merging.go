@@ -210,6 +210,13 @@ func (e *Engine) drop(run protocol.RunID, rec *protocol.StepRecord, name string)
 	}
 }
 
+// over lets go of what commands keep while a run goes on.
+func (e *Engine) over(run protocol.RunID) {
+	if e.Over != nil {
+		e.Over(run)
+	}
+}
+
 // dropCopies removes the copies of the visits of a run that is over: what they made is in their records.
 func (e *Engine) dropCopies(run protocol.RunID) {
 	if e.Copies == "" {

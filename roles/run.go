@@ -93,7 +93,7 @@ func (r *Run) Perform(ctx context.Context, turn protocol.Turn, emit Emit) (proto
 	env["WF_TURN"], env["PWD"] = in.turn, filepath.Join(turn.Workspace, turn.Role.Dir)
 
 	out := r.newOutput(ctx, turn, emit, secrets)
-	c := Command{Line: turn.Role.Run, Workspace: turn.Workspace, At: turn.At, Private: turn.Private, Dir: env["PWD"], cwd: dir.Path,
+	c := Command{Line: turn.Role.Run, Workspace: turn.Workspace, At: turn.At, Private: turn.Private, Trust: turn.Trust(), Dir: env["PWD"], cwd: dir.Path,
 		Env: pairs(env), Turn: in.turn, Artifacts: turn.Artifacts, Stdin: in.stdin, Stdout: out.stdout, Grace: cmp.Or(r.Grace, DefaultGrace)}
 	c.Network, c.Hosts = turn.Role.Reach()
 	if turn.Reuse != nil {

@@ -57,7 +57,8 @@ type Command struct {
 	Wholly    bool          // of a command without walls: what it leaves in the background ends with it
 	Hit       func(string)  // is called for each wall that Walls saw the command meet, before Run returns
 	Private   string        // of a confined command: as Turn.Private
-	Sealed    bool          // a confined command gets no devices and sockets of the user's, and the modes of files hold for it as root, too
+	Trust     protocol.Trust
+	Sealed    bool // a confined command gets no devices and sockets of the user's, and the modes of files hold for it as root, too
 	// Appeared is called with what the command left in the workspace on which other programs act, if it left
 	// any, before Run returns; nil is not called.
 	Appeared func(*protocol.Appeared)

@@ -39,6 +39,9 @@ type Pool struct {
 	Root    string // the workspace, out of which no link in Dir leads; "" is Dir
 	At      string // as Turn.At
 	Private string // as Turn.Private
+	// Run and Workflow are those for which the programs work.
+	Run      protocol.RunID
+	Workflow string
 	// Trusted tells whether a person trusts a server, within walls or with the files of the workspace that its
 	// command names, as they are: nil, or an error that says what to do. It is asked before each start as the user, and
 	// before any use of those in Foreign; nil trusts none.

@@ -48,6 +48,10 @@ func (p *Pool) launch(s protocol.MCPServer, at Place, env []string) (*program, e
 		return startProgram(at.program, s.Command, append(outside(root, sandbox.Environ()), env...), root, p.Dir)
 	}
 	policy := sandbox.Policy{Workspace: root, At: p.At, Private: p.Private, Dir: p.Dir, Environ: env, Grace: grace, Lasting: true}
+	policy.Trust = protocol.Trust{Run: p.Run, Workflow: p.Workflow}
+	for _, v := range s.Env { // a fixed value can be a key, too
+		policy.Trust.Secrets = append(policy.Trust.Secrets, s.Name+"/"+v.Name)
+	}
 	policy.Network, policy.Hosts = s.Reach()
 	if p.Confine != nil {
 		var err error

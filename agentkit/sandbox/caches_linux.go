@@ -8,9 +8,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"wf/files"
 
 	"golang.org/x/sys/unix"
+
+	"wf/files"
+	"wf/roles/workspace"
 )
 
 // layers are the caches that a command finds, as layers gives them: those of the user, or for a command that
@@ -186,7 +188,7 @@ func (o overlay) clear() error {
 		_ = unix.Rmdir(dir)
 	}
 	if _, err := os.Lstat(marks[0]); err == nil {
-		return removeClosed(marks[0]) // it holds more than a mount usually leaves
+		return workspace.RemoveAll(marks[0]) // it holds more than a mount usually leaves
 	}
 	return nil
 }

@@ -3,14 +3,14 @@ package sandbox
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"wf/protocol"
 )
 
 // Allowed are the variables that a command inherits; everything else is left out, the keys of
@@ -23,10 +23,12 @@ var Allowed = []string{
 	"XDG_CACHE_HOME", "CARGO_HOME", "RUSTUP_HOME", "PYENV_ROOT", "JAVA_HOME", "NODE_PATH", "npm_config_cache", "VIRTUAL_ENV", "PIP_CACHE_DIR",
 }
 
-// own are the directories that the commands of one workspace have for themselves.
+// own are the directories that commands have for themselves: tmp and home those of equal trust in one run, the others those of
+// equal trust in one workflow and workspace.
 type own struct {
-	tmp, home, goCache, modules string
-	layersDir                   string // of the layers over the user's caches, which nothing inside can write but as such
+	tmp, home               string
+	goCache, modules, cache string
+	layersDir               string // of the layers over the user's caches, which nothing inside can write but as such
 }
 
 // enterable gives a directory its mode back, which a command may have taken from those after it.
@@ -39,9 +41,9 @@ func enterable(dir string) error {
 }
 
 // dirs are those that commands write themselves.
-func (o own) dirs() []string { return []string{o.tmp, o.home, o.goCache, o.modules} }
+func (o own) dirs() []string { return []string{o.tmp, o.home, o.goCache, o.modules, o.cache} }
 
-// privateRoot is where those of all workspaces lie.
+// privateRoot is where those of all workspaces and runs lie.
 func privateRoot() (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -50,35 +52,69 @@ func privateRoot() (string, error) {
 	return filepath.Join(cache, "wf", "sandbox"), nil
 }
 
-// nameOf is a name for what belongs to a path.
-func nameOf(path string) string {
-	sum := sha256.Sum256([]byte(path))
+// nameOf is a name for what belongs to these.
+func nameOf(of ...string) string {
+	sum := sha256.Sum256([]byte(strings.Join(of, "\x00")))
 	return hex.EncodeToString(sum[:8])
 }
 
-func privateDir(workspace string) (string, error) {
-	root, err := privateRoot()
-	return filepath.Join(root, nameOf(workspace)), err
+// trust is a name for the trust of a command: two have the same only where both could do and read the same.
+func (p Policy) trust() string {
+	hosts := p.Hosts
+	if p.Network {
+		hosts = nil
+	}
+	t := p.Trust
+	return nameOf(fmt.Sprintf("%q %t %q %q %t %s", t.Secrets, p.Network, hosts, p.Devices, p.SSHAgent, Probe().Name))
 }
 
-// private makes them. Only they can be written from inside, never the directory that holds
+// Places are where the directories of a policy lie.
+type places struct{ caches, run string }
+
+// places names them, for a workspace without links in its path; those of a command of no run are yet to be named.
+func (p Policy) places(workspace string) (places, error) {
+	if p.alone {
+		return places{p.Private, p.Private}, nil
+	}
+	trust := p.trust()
+	if p.Private != "" {
+		dir := filepath.Join(p.Private, trust)
+		return places{dir, dir}, nil
+	}
+	root, err := privateRoot()
+	if err != nil {
+		return places{}, err
+	}
+	at := places{caches: filepath.Join(root, nameOf(workspace, p.Trust.Workflow, trust))}
+	if p.Trust.Run != "" {
+		at.run = filepath.Join(runDir(root, p.Trust.Run), nameOf(workspace, p.Trust.Workflow, trust))
+	}
+	return at, nil
+}
+
+// runDir is where HOME and TMPDIR of the commands of a run lie.
+func runDir(root string, run protocol.RunID) string {
+	return filepath.Join(root, runPrefix+nameOf(string(run)))
+}
+
+const runPrefix = "run-"
+
+// made makes them. Only they can be written from inside, never the directory that holds
 // them, so that none can be swapped for a link.
-func (p Policy) private(workspace string) (own, error) {
-	dir := p.Private
-	if dir == "" {
+func (at places) made() (own, error) {
+	var real [2]string
+	for i, dir := range []string{at.run, at.caches} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return own{}, err
+		}
 		var err error
-		if dir, err = privateDir(workspace); err != nil {
+		if real[i], err = filepath.EvalSymlinks(dir); err != nil {
 			return own{}, err
 		}
 	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return own{}, err
-	}
-	dir, err := filepath.EvalSymlinks(dir)
-	if err != nil {
-		return own{}, err
-	}
-	o := own{filepath.Join(dir, "tmp"), filepath.Join(dir, "home"), filepath.Join(dir, "gocache"), filepath.Join(dir, "gomod"), filepath.Join(dir, "layers")}
+	run, caches := real[0], real[1]
+	o := own{filepath.Join(run, "tmp"), filepath.Join(run, "home"),
+		filepath.Join(caches, "gocache"), filepath.Join(caches, "gomod"), filepath.Join(caches, "cache"), filepath.Join(caches, "layers")}
 	for _, d := range o.dirs() {
 		if err := os.MkdirAll(d, 0o700); err != nil {
 			return own{}, err
@@ -93,15 +129,31 @@ func (p Policy) private(workspace string) (own, error) {
 	return o, nil
 }
 
+// seen are where commands in namespaces find HOME and TMPDIR: at the same paths in every run, since compilers and results of
+// tests know of paths. Nothing of another lies there.
+func (o own) seen() ([]symlink, error) {
+	root, err := privateRoot()
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(root, 0o700); err != nil {
+		return nil, err
+	}
+	if root, err = filepath.EvalSymlinks(root); err != nil {
+		return nil, err
+	}
+	return []symlink{{o.home, filepath.Join(root, "home")}, {o.tmp, filepath.Join(root, "tmp")}}, nil
+}
+
 // environ is the allow-list, with what must lead elsewhere inside of the sandbox. Caches of the user that
 // the command may write over are where they are.
-func (o own) environ(h host, p Policy, over []overlay) []string {
+func (o own) environ(h host, p Policy, over []overlay, place func(string) string) []string {
 	set := map[string]string{
-		"HOME": o.home, "TMPDIR": o.tmp, "GOCACHE": o.goCache,
+		"HOME": place(o.home), "TMPDIR": place(o.tmp), "GOCACHE": o.goCache, "XDG_CACHE_HOME": o.cache,
 		"GOMODCACHE": h.moduleCache(), "GOENV": h.goEnv(),
 		"CARGO_HOME": h.value("CARGO_HOME", ".cargo"), "RUSTUP_HOME": h.value("RUSTUP_HOME", ".rustup"), "PYENV_ROOT": h.value("PYENV_ROOT", ".pyenv"),
-		"npm_config_cache": h.npmCache(), "npm_config_logs_dir": filepath.Join(o.home, "npm-logs"), "npm_config_update_notifier": "false",
-		"XDG_CACHE_HOME": "", "PIP_CACHE_DIR": "",
+		"npm_config_cache": h.npmCache(), "npm_config_logs_dir": place(filepath.Join(o.home, "npm-logs")), "npm_config_update_notifier": "false",
+		"PIP_CACHE_DIR": "",
 	}
 	for name, value := range h.openGoEnv() {
 		if _, ours := set[name]; !ours {
@@ -134,7 +186,7 @@ func (o own) environ(h host, p Policy, over []overlay) []string {
 			proxy = "file://" + filepath.Join(cache, "cache", "download") + "," + proxy
 		}
 		set["GOMODCACHE"], set["GOPROXY"] = o.modules, proxy
-		set["npm_config_cache"] = filepath.Join(o.home, "npm")
+		set["npm_config_cache"] = filepath.Join(o.cache, "npm")
 	}
 	for name, below := range map[string]string{"CARGO_HOME": ".cargo", "RUSTUP_HOME": ".rustup", "PYENV_ROOT": ".pyenv", "GOENV": ".config/go/env"} {
 		if _, given := h.lookup(name); !given {
@@ -166,18 +218,4 @@ func allowed(lookup func(string) (string, bool), set map[string]string) []string
 		}
 	}
 	return env
-}
-
-// removeClosed removes a directory with the unreadable ones in it that the kernel makes.
-func removeClosed(dir string) error {
-	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
-		if err != nil || !e.IsDir() {
-			return err
-		}
-		return os.Chmod(path, 0o700)
-	})
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return os.RemoveAll(dir)
 }

@@ -31,6 +31,11 @@ func DiskIn(dirs ...string) uint64 {
 // RunWithoutNamespaces is Run on a machine that has none.
 func RunWithoutNamespaces(ctx context.Context, p Policy, args []string, stdout, stderr io.Writer) (int, error) {
 	at := found{tier: Tier{ABI: landlockABI(), Holds: true}}
+	release, err := p.hold()
+	if err != nil {
+		return 0, err
+	}
+	defer release()
 	l, err := p.launch(at, args)
 	if err != nil {
 		return 0, err

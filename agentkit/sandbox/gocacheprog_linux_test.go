@@ -130,9 +130,9 @@ func TestACommandWithoutNamespacesFindsTheStandardLibraryBuilt(t *testing.T) {
 		if got := s.works(`echo "$GOCACHEPROG"`); !strings.HasSuffix(got, " wf:gocache "+filepath.Dir(built[0])+" "+s.works(`echo "$GOCACHE"`)) {
 			t.Errorf("GOCACHEPROG is %s", got)
 		}
-		program := s.works(`echo "$GOCACHEPROG"`)
+		program := s.works(`echo "${GOCACHEPROG% *}"`) // the cache that it writes is that of its trust
 		s.policy.Network, s.policy.Reused = false, true
-		if got := s.works(`echo "$GOCACHEPROG"`); got != program {
+		if got := s.works(`echo "${GOCACHEPROG% *}"`); got != program {
 			t.Errorf("with a result that may be reused GOCACHEPROG is %s, not %s", got, program)
 		}
 		s.works("cat " + built[0])

@@ -167,6 +167,9 @@ func (s seed) build(ctx context.Context, at found) error {
 		return err
 	}
 	p := Policy{Workspace: work, Private: filepath.Join(s.dir, "private"), alone: true}
+	if _, err := p.hold(); err != nil { // its lock is that of the seed
+		return err
+	}
 	l, err := p.launch(at, []string{"/bin/sh", "-c", s.line, s.program})
 	if err != nil {
 		return err

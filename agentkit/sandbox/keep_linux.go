@@ -10,33 +10,46 @@ import (
 	"time"
 
 	"wf/protocol/lazy"
+	"wf/roles/workspace"
 )
 
-// privateName is how the private directory of a workspace is called, or with go- that of a seed. Beside it lies its lock,
+// privateName is how directories of caches are called, or with go- those of a seed. Beside each lies its lock,
 // held while a command runs; when it was last taken is when the directory was last used.
 var privateName = lazy.Regexp(`^(go-)?[0-9a-f]{16}$`)
 
-// hold keeps the private directory of a policy from being swept until release is called.
-func (p Policy) hold() (release func(), err error) {
-	if p.Private != "" {
-		return func() {}, nil // the caller that named it removes it
-	}
+// hold names the directories of a policy and keeps them from being swept until release is called.
+func (p *Policy) hold() (release func(), err error) {
 	workspace, err := filepath.EvalSymlinks(p.Workspace)
 	if err != nil {
 		return nil, err
 	}
-	dir, err := privateDir(workspace)
+	if p.at, err = p.places(workspace); err != nil || p.Private != "" { // the caller that named it removes it
+		return func() {}, err
+	}
+	root := filepath.Dir(p.at.caches)
+	if err := os.MkdirAll(root, 0o700); err != nil {
+		return nil, err
+	}
+	sweepOnce(root)
+	caches, err := lockDir(p.at.caches)
 	if err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
-		return nil, err
+	if p.Trust.Run == "" {
+		run, dir, err := holdGone(root)
+		if err != nil {
+			caches.Close()
+			return nil, err
+		}
+		p.at.run = dir
+		return func() { caches.Close(); run.Close(); discard(dir) }, nil
 	}
-	lock, err := lockDir(dir)
+	run, err := holdRun(filepath.Dir(p.at.run))
 	if err != nil {
+		caches.Close()
 		return nil, err
 	}
-	return func() { lock.Close() }, nil
+	return func() { caches.Close(); run.Close() }, nil
 }
 
 // lockDir keeps a directory below the root of private ones from being swept, and says that it was used.
@@ -61,9 +74,9 @@ func lockBeside(dir string, shared bool) (*os.File, error) {
 	return locked(f, shared)
 }
 
-// Sweep counts the private directories of commands and finds the old ones, which no command has
-// used since a time, with their size in bytes; remove removes these. One that a command uses
-// now is never old.
+// Sweep counts the directories of caches and finds the old ones, which no command has
+// used since a time, with their size in bytes, beside those of runs that nobody went on with since; remove removes these. One
+// that a command uses now is never old.
 func Sweep(before time.Time, remove bool) (all, old int, bytes int64, err error) {
 	root, err := privateRoot()
 	if err != nil {
@@ -75,10 +88,15 @@ func Sweep(before time.Time, remove bool) (all, old int, bytes int64, err error)
 	}
 	var errs []error
 	for _, e := range entries {
-		if !e.IsDir() || !privateName().MatchString(e.Name()) {
+		sweep := sweepCaches
+		switch {
+		case !e.IsDir():
 			continue
-		}
-		if !strings.HasPrefix(e.Name(), "go-") {
+		case strings.HasPrefix(e.Name(), runPrefix), strings.HasPrefix(e.Name(), gonePrefix):
+			sweep = sweepRun
+		case !privateName().MatchString(e.Name()):
+			continue
+		case !strings.HasPrefix(e.Name(), "go-"):
 			all++
 		}
 		n, swept, err := sweep(filepath.Join(root, e.Name()), before, remove)
@@ -89,7 +107,7 @@ func Sweep(before time.Time, remove bool) (all, old int, bytes int64, err error)
 	return all, old, bytes, errors.Join(errs...)
 }
 
-func sweep(dir string, before time.Time, remove bool) (bytes int64, old bool, err error) {
+func sweepCaches(dir string, before time.Time, remove bool) (bytes int64, old bool, err error) {
 	used, err := os.Stat(dir + ".lock")
 	if errors.Is(err, fs.ErrNotExist) { // of a wf that had no locks
 		used, err = os.Stat(dir)
@@ -102,20 +120,9 @@ func sweep(dir string, before time.Time, remove bool) (bytes int64, old bool, er
 		return 0, false, err // or a command has just begun
 	}
 	defer lock.Close()
-	err = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if info, err := e.Info(); err == nil && info.Mode().IsRegular() {
-			bytes += info.Size()
-		}
-		if remove && e.IsDir() {
-			return os.Chmod(path, 0o700) // module caches are read-only
-		}
-		return nil
-	})
-	if err == nil && remove {
-		err = os.RemoveAll(dir)
+	bytes, err = sizeOf(dir)
+	if remove {
+		err = errors.Join(err, workspace.RemoveAll(dir))
 	}
 	return bytes, err == nil, err
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"wf/agentkit/sandbox"
+	"wf/protocol"
 )
 
 // Private directories go when nobody has used them for long, and never under a command.
@@ -19,7 +20,7 @@ func TestOldPrivateDirectoriesAreSwept(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	s := stage{t: t, work: t.TempDir()}
 	said := func(out io.Writer, line string) error {
-		_, err := sandbox.Run(context.Background(), sandbox.Policy{Workspace: s.work}, []string{"sh", "-c", line}, out, io.Discard)
+		_, err := sandbox.Run(context.Background(), sandbox.Policy{Workspace: s.work, Trust: protocol.Trust{Run: "r1"}}, []string{"sh", "-c", line}, out, io.Discard)
 		return err
 	}
 	run := func(line string) error { return said(io.Discard, line) }
@@ -53,13 +54,13 @@ func TestOldPrivateDirectoriesAreSwept(t *testing.T) {
 		t.Fatal(err)
 	}
 	swept(time.Now().Add(-time.Hour), true, 1, 0)
-	if n := swept(future, false, 1, 1); n != int64(len("kept\n")) {
+	if n := swept(future, false, 1, 2); n != int64(len("kept\n")) {
 		t.Errorf("%d bytes", n)
 	}
-	swept(future, true, 1, 1)
+	swept(future, true, 1, 2)
 	swept(future, true, 0, 0)
 	if err := run("true"); err != nil {
 		t.Errorf("after the sweep: %v", err)
 	}
-	swept(future, false, 1, 1)
+	swept(future, false, 1, 2)
 }

@@ -17,7 +17,10 @@ type launch struct {
 	Dir  string
 	Work string // the workspace, the first of Write
 	At   string // where the command finds it; without Namespaces that is Work
-	Env  []string
+
+	Places []symlink // with Namespaces: where the command finds others of Write
+
+	Env []string
 
 	Read    []string // may be read and executed
 	Write   []string // may be written too
@@ -77,8 +80,13 @@ func (l *launch) moved() bool { return l.At != l.Work }
 
 // place is where the command finds a path.
 func (l *launch) place(path string) string {
-	if !l.moved() || !within(path, l.Work) {
-		return path
+	if l.moved() && within(path, l.Work) {
+		return l.At + path[len(l.Work):]
 	}
-	return l.At + path[len(l.Work):]
+	for _, p := range l.Places {
+		if within(path, p.Path) {
+			return p.To + path[len(p.Path):]
+		}
+	}
+	return path
 }

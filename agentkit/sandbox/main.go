@@ -12,17 +12,23 @@ const marker = "wf:sandbox"
 // holderMarker is the name under which the holder of layers is started: see Overlay.
 const holderMarker = "wf:layers"
 
+// sweepMarker is the name under which the process is started that removes what is gone.
+const sweepMarker = "wf:sweep"
+
 // ready says that this binary can be its own launcher. Without Main it would start itself over
 // again instead.
 var ready bool
 
 // Main must be the first thing that the main function of a binary calls, and TestMain of a
 // test, if it runs commands by this package: it does not return in the launcher, in the holder of
-// layers and in a cache of go, and does nothing elsewhere.
+// layers, in a cache of go and in what removes the directories of runs, and does nothing elsewhere.
 func Main() {
 	ready = true
 	if len(os.Args) > 0 && os.Args[0] == marker {
 		launcher()
+	}
+	if len(os.Args) > 0 && os.Args[0] == sweepMarker {
+		sweepGone()
 	}
 	if len(os.Args) == 4 && os.Args[0] == holderMarker {
 		serveOverlay(os.Args[1:])

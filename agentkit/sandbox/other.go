@@ -8,6 +8,7 @@ import (
 	"os"
 	"time"
 
+	"wf/protocol"
 	"wf/roles/workspace"
 )
 
@@ -39,7 +40,12 @@ func Overlay(lower, upper, work string) (*workspace.View, error) { return nil, E
 func machineMemory() uint64 { return 0 }
 
 // hold has nothing to keep: no command runs here.
-func (p Policy) hold() (release func(), err error) { return func() {}, nil }
+func (*Policy) hold() (release func(), err error) { return func() {}, nil }
+
+// Forget has nothing to remove either.
+func Forget(protocol.RunID) error { return nil }
+
+func sweepGone() {}
 
 // Sweep finds nothing: no command runs here.
 func Sweep(time.Time, bool) (all, old int, bytes int64, err error) { return 0, 0, 0, nil }

@@ -50,8 +50,11 @@ type Policy struct {
 	// Environ are NAME=value pairs on top of what the environment's allow-list lets through.
 	Environ []string
 
-	// Private is where TMPDIR, GOCACHE and HOME of the workspace's commands lie; it is made,
-	// and kept for the next command. "" is a directory of this workspace in the user's cache.
+	// Trust is for whom the command works: see protocol.Trust.
+	Trust protocol.Trust
+
+	// Private is where HOME, TMPDIR and caches of commands lie, apart by trust; it is made, and kept for the next command. "" is a
+	// directory in the user's cache: see Trust.
 	Private string
 
 	// Plain has the modes of files hold for a command of root, too.
@@ -69,7 +72,9 @@ type Policy struct {
 
 	Grants
 
-	alone bool // without the user's caches
+	alone bool // without the user's caches, and with all of Private for itself
+
+	at places // where its directories lie, while it is held
 }
 
 // Grants is what a user gives to commands beyond what the walls let through, and how much they may use.

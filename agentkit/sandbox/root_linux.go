@@ -164,8 +164,9 @@ func (l *launch) ownTmp() bool {
 
 // settle goes over to the paths that the command has.
 func (l *launch) settle() {
-	if l.moved() {
-		l.Dir, l.Write[0] = l.place(l.Dir), l.At
+	l.Dir = l.place(l.Dir)
+	for i, path := range l.Write {
+		l.Write[i] = l.place(path)
 	}
 }
 

@@ -125,7 +125,7 @@ func (p Policy) launch(at found, args []string) (launch, error) {
 			return launch{}, err
 		}
 	}
-	own, err := p.private(work)
+	own, err := p.at.made()
 	if err != nil {
 		return launch{}, err
 	}
@@ -165,10 +165,16 @@ func (p Policy) launch(at found, args []string) (launch, error) {
 	if view != nil && !at.tier.Namespaces {
 		return launch{}, at.tier.refusal()
 	}
+	var seen []symlink
+	if at.tier.Namespaces {
+		if seen, err = own.seen(); err != nil {
+			return launch{}, err
+		}
+	}
 	l := launch{
-		view: view, Args: args, Dir: dir, Work: work, At: place, Tmp: own.tmp, Overlays: overlays, layers: held, Devices: devices, SSHAgent: agent,
+		Places: seen, view: view, Args: args, Dir: dir, Work: work, At: place, Tmp: own.tmp, Overlays: overlays, layers: held, Devices: devices, SSHAgent: agent,
 		ABI: at.tier.ABI, Namespaces: at.tier.Namespaces, NetNS: at.tier.Namespaces && !p.Network, Network: p.Network,
-		Write: []string{work, own.tmp, own.home, own.goCache},
+		Write: []string{work, own.tmp, own.home, own.goCache, own.cache},
 		Plain: p.Plain, Limits: p.Limits.filled(), Grace: cmp.Or(p.Grace, DefaultGrace), stdin: p.Stdin, met: p.Met, appeared: p.Appeared,
 	}
 	if !p.Network {
@@ -181,7 +187,7 @@ func (p Policy) launch(at found, args []string) (launch, error) {
 		if err := l.clear(); err != nil {
 			return err
 		}
-		l.Env = own.environ(host, p, overlays)
+		l.Env = own.environ(host, p, overlays, l.place)
 		for i, pair := range l.Env {
 			if pwd, ok := strings.CutPrefix(pair, "PWD="+p.Workspace); ok && l.moved() {
 				l.Env[i] = "PWD=" + p.At + pwd

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"wf/agentkit/sandbox"
+	"wf/protocol"
 )
 
 // Inside of a sandbox no namespaces can be made, so there the tier is the lower one, and with
@@ -72,6 +73,7 @@ func BenchmarkRun(b *testing.B) {
 			}
 		}
 	})
+	s.policy.Trust = protocol.Trust{Run: "run1", Workflow: "w"}
 	b.Run("confined", func(b *testing.B) {
 		for b.Loop() {
 			if _, err := s.run(b.Context(), s.policy, []string{"true"}, nil, nil); err != nil {
@@ -82,7 +84,7 @@ func BenchmarkRun(b *testing.B) {
 }
 
 // BenchmarkGoTest runs the tests of a package that serves HTTP: bare with a warm cache, confined as the
-// first command of a workspace, and as a later one.
+// first command of a workflow in a workspace, and as the first one of a later run.
 func BenchmarkGoTest(b *testing.B) {
 	if tier := sandbox.Probe(); !tier.Namespaces {
 		b.Skip("no namespaces here: ", tier)
@@ -108,20 +110,29 @@ func BenchmarkGoTest(b *testing.B) {
 		}
 	})
 	n := 0
-	fresh := func() {
+	begin := func() protocol.RunID {
 		n++
-		s.policy.Private = filepath.Join(s.outside, "private", strconv.Itoa(n))
+		return protocol.RunID(strconv.Itoa(n))
+	}
+	end := func() {
+		if err := sandbox.Forget(s.policy.Trust.Run); err != nil {
+			b.Fatal(err)
+		}
 	}
 	b.Run("first", func(b *testing.B) {
 		for b.Loop() {
-			fresh()
+			run := begin()
+			s.policy.Trust = protocol.Trust{Run: run, Workflow: string(run)}
 			s.works(line)
+			end()
 		}
 	})
 	b.Run("second", func(b *testing.B) {
-		fresh()
+		s.policy.Trust = protocol.Trust{Run: begin(), Workflow: "again"}
 		s.works(line)
 		for b.Loop() {
+			end()
+			s.policy.Trust.Run = begin()
 			s.works(line)
 		}
 	})

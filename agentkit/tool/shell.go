@@ -108,7 +108,7 @@ func confined(ctx context.Context, at Workspace, line string, stdout, stderr io.
 }
 
 func (w Workspace) policy() sandbox.Policy {
-	return sandbox.Policy{Workspace: w.root(), At: w.At, Private: w.Private, Dir: w.Dir, Network: w.Network, Hosts: w.Hosts, Met: w.met, Appeared: w.appeared, Environ: w.Environ, Grants: w.Grants}
+	return sandbox.Policy{Workspace: w.root(), At: w.At, Private: w.Private, Trust: w.Trust, Dir: w.Dir, Network: w.Network, Hosts: w.Hosts, Met: w.met, Appeared: w.appeared, Environ: w.Environ, Grants: w.Grants}
 }
 
 func section(at Workspace, name string, e *ends) string {

@@ -98,6 +98,7 @@ func (u *Setup) Engine(s store.Store, watch func(api.Update)) *engine.Engine {
 		Watch:   u.keepTasks(s, watch),
 		Price:   u.price,
 		Warn:    u.Warn,
+		Over:    u.forget,
 		Admit:   func(c engine.Candidate) error { return u.admitTo(s, c) },
 		Pins:    u.Pins(s),
 		Seen:    u.SeenFiles(),

@@ -83,6 +83,13 @@ func (w walls) Overlay(lower, upper, work string) (*workspace.View, error) {
 	return sandbox.Overlay(lower, upper, work)
 }
 
+// forget removes what the commands of a run keep until it ends.
+func (u *Setup) forget(run protocol.RunID) {
+	if err := sandbox.Forget(run); err != nil {
+		u.Warn(err)
+	}
+}
+
 // bare reports whether a command runs as it is, since the machine is a sandbox itself. Walls that hold what
 // the command's role says are put up all the same.
 func (w walls) bare(c roles.Command) bool {
@@ -97,7 +104,7 @@ func policyOf(c roles.Command, grants sandbox.Grants) sandbox.Policy {
 	if c.Artifacts != "" {
 		grants.Read = append(grants.Read, c.Artifacts)
 	}
-	return sandbox.Policy{Workspace: c.Workspace, At: c.At, Private: c.Private, Plain: c.Sealed, Reused: c.Sealed, Dir: c.Dir, Network: c.Network, Hosts: c.Hosts, Met: c.Hit, Appeared: c.Appeared, Environ: c.Env, Stdin: c.Stdin,
+	return sandbox.Policy{Workspace: c.Workspace, At: c.At, Private: c.Private, Trust: c.Trust, Plain: c.Sealed, Reused: c.Sealed, Dir: c.Dir, Network: c.Network, Hosts: c.Hosts, Met: c.Hit, Appeared: c.Appeared, Environ: c.Env, Stdin: c.Stdin,
 		Grants: grants, Grace: c.Grace}
 }
 
