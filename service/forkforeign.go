@@ -45,7 +45,7 @@ func (l *Local) brought(ctx context.Context, d compose.Definition, hold bool) (f
 	if _, remote := api.CallerOf(ctx); !remote {
 		return false, nil // the user of this machine named it
 	}
-	wanted, err := l.Wanted(d.Program, d.Path, d.Source)
+	wanted, err := l.Wanted(d.Program, compose.Origin{Source: d.Source, Workspace: l.Dir})
 	if err != nil {
 		return false, err
 	}
@@ -67,7 +67,7 @@ func (l *Local) mayGoOn(ctx context.Context, run protocol.RunID, f api.Fork) fun
 		c, remote := api.CallerOf(ctx)
 		known := f.With != nil && !remote
 		if !known {
-			wanted, err := l.Wanted(p, "", nil)
+			wanted, err := l.Wanted(p, compose.Origin{Workspace: workspace})
 			if err != nil {
 				return false, err
 			}

@@ -1,6 +1,9 @@
 package config
 
 import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -39,14 +42,16 @@ const (
 // Powers are all of them.
 var Powers = []Power{Serve, Schedule, Webhook, Remember, Unconfined, StartServer, SendPrompts, ChooseDefault, OfferModels, OpenWalls, SetPrices, Notify}
 
-// Grant is one thing that was trusted with one power. It holds wherever the thing lies, and in
-// whatever branch: what counts is its CID.
+// Grant is one thing that was trusted with one power. That of a definition holds in its directory alone, where the same text starts
+// the same scripts; what is in a config is trusted by its CID, wherever it lies.
 type Grant struct {
-	Power Power         `json:"power"`
-	CID   protocol.Link `json:"cid"`
-	Name  string        `json:"name"`
-	File  string        `json:"file,omitempty"` // where it lay
-	Text  string        `json:"text,omitempty"` // its source, to show what a later one changes
+	Power  Power         `json:"power"`
+	CID    protocol.Link `json:"cid"`
+	Name   string        `json:"name"`
+	File   string        `json:"file,omitempty"`   // where it lay
+	Dir    string        `json:"dir,omitempty"`    // of a definition: the directory of its file, without links
+	Digest string        `json:"digest,omitempty"` // of a definition: that of the texts of it and its sub-workflows; "" is not known
+	Text   string        `json:"text,omitempty"`   // its source, to show what a later one changes
 }
 
 // Grants are the set of what a person trusts, a file for each. The zero Grants trust nothing.
@@ -86,11 +91,88 @@ func (g Grants) Has(power Power, cid protocol.Link) (bool, error) {
 	return json.Unmarshal(raw, &x) == nil && x.Power == power && x.CID == cid, nil
 }
 
+// kept is where a grant is kept.
+func (g Grants) kept(x Grant) string {
+	if x.Dir == "" {
+		return g.path(x.Power, x.CID)
+	}
+	return filepath.Join(g.Dir, string(x.Power), strings.Join([]string{dirName(x.Dir), cmp.Or(x.Digest, "none"), x.CID.String(), "json"}, "."))
+}
+
+// dirName is how a directory is called in the names of grants.
+func dirName(dir string) string {
+	sum := sha256.Sum256([]byte(dir))
+	return hex.EncodeToString(sum[:16])
+}
+
+// Holds reports whether a definition is trusted with its power: by a grant for its directory, with the same texts or the same CID.
+// Where its directory is not known, one for a directory in the workspace counts that has its CID. A grant of an earlier version of wf holds
+// for its file.
+func (g Grants) Holds(x Grant, workspace string) (bool, error) {
+	if slices.Contains(g.Given, x.CID) {
+		return true, nil
+	}
+	if g.Dir == "" {
+		return false, nil
+	}
+	names, err := filepath.Glob(filepath.Join(g.Dir, string(x.Power), "*.json"))
+	if err != nil {
+		return false, fmt.Errorf("read what is trusted: %w", err)
+	}
+	dir, cid := dirName(x.Dir), x.CID.String()
+	for _, path := range names { // most are told apart by their names
+		part := strings.Split(filepath.Base(path), ".")
+		switch {
+		case len(part) == 2 && part[0] == cid:
+		case len(part) == 4 && (part[0] == dir && part[1] == x.Digest || (part[0] == dir || x.Dir == "") && part[2] == cid):
+		default:
+			continue
+		}
+		raw, err := os.ReadFile(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // taken back meanwhile
+		}
+		if err != nil {
+			return false, fmt.Errorf("read what is trusted: %w", err)
+		}
+		var old Grant
+		if json.Unmarshal(raw, &old) == nil && old.Power == x.Power && old.covers(x, workspace) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// covers reports whether a grant that was given is for a definition.
+func (g Grant) covers(x Grant, workspace string) bool {
+	same := g.CID == x.CID
+	if x.Dir == "" {
+		dir := cmp.Or(g.Dir, filepath.Dir(g.File))
+		return same && workspace != "" && (dir == workspace || strings.HasPrefix(dir, strings.TrimSuffix(workspace, "/")+"/"))
+	}
+	if g.Dir == "" { // of an earlier version
+		return same && sameFile(g.File, x.File)
+	}
+	return g.Dir == x.Dir && (same || x.Digest != "" && g.Digest == x.Digest)
+}
+
+func sameFile(a, b string) bool {
+	if a == b {
+		return true
+	}
+	x, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	y, err := os.Stat(b)
+	return err == nil && os.SameFile(x, y)
+}
+
 // Add trusts something.
 func (g Grants) Add(x Grant) error {
 	err := errors.New("there is no state directory: set HOME or XDG_STATE_HOME")
 	if g.Dir != "" {
-		path := g.path(x.Power, x.CID)
+		path := g.kept(x)
 		var raw []byte
 		if raw, err = json.Marshal(x); err == nil {
 			err = os.MkdirAll(filepath.Dir(path), 0o700)
@@ -105,12 +187,34 @@ func (g Grants) Add(x Grant) error {
 	return nil
 }
 
-// Remove takes trust back; what was not trusted is no error.
+// Remove takes the trust in all back that has a CID, wherever it lies; what was not trusted is no error.
 func (g Grants) Remove(power Power, cid protocol.Link) error {
+	return g.remove(power, func(name string) bool { return name == cid.String() || strings.HasSuffix(name, "."+cid.String()) })
+}
+
+// Withdraw takes the trust in the texts of a definition back in its directory, whatever CID an earlier version of wf gave them.
+func (g Grants) Withdraw(x Grant) error {
+	if x.Digest == "" {
+		return nil
+	}
+	return g.remove(x.Power, func(name string) bool { return strings.HasPrefix(name, dirName(x.Dir)+"."+x.Digest+".") })
+}
+
+func (g Grants) remove(power Power, is func(name string) bool) error {
 	if g.Dir == "" {
 		return nil
 	}
-	if err := os.Remove(g.path(power, cid)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	all, err := filepath.Glob(filepath.Join(g.Dir, string(power), "*.json"))
+	errs := []error{err}
+	for _, path := range all {
+		if !is(strings.TrimSuffix(filepath.Base(path), ".json")) {
+			continue
+		}
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, err)
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("take trust back: %w", err)
 	}
 	return nil

@@ -34,7 +34,7 @@ func (u *Setup) admit(c engine.Candidate) error {
 		}
 	}
 	if (c.New || c.Fork) && unconfined(c.Program) {
-		wanted, err := u.Wanted(c.Program, c.File, nil)
+		wanted, err := u.Wanted(c.Program, Origin{File: c.File, Workspace: c.Workspace})
 		if err == nil {
 			err = Untrusted(wanted, config.Unconfined)
 		}

@@ -149,7 +149,7 @@ func (f *Found) weigh(u *Setup) error {
 		return err
 	}
 	f.CID = def.Link
-	f.Waits, err = u.Wanted(f.Program, f.Path, f.Source)
+	f.Waits, err = u.Wanted(f.Program, Origin{File: f.Path, Source: f.Source})
 	return err
 }
 

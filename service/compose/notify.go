@@ -43,7 +43,7 @@ func (u *Setup) Sinks() (out []notify.Configured, err error) {
 
 // trustsNotify reports whether notifications about runs of a program go where it says.
 func (u *Setup) trustsNotify(p *lang.Program) (bool, error) {
-	wanted, err := u.Wanted(p, "", nil)
+	wanted, err := u.Wanted(p, Origin{})
 	return err == nil && !slices.ContainsFunc(wanted, func(g config.Grant) bool { return g.Power == config.Notify }), err
 }
 

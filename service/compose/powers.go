@@ -1,9 +1,15 @@
 package compose
 
 import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
 	"fmt"
+	"io/fs"
 	"iter"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -128,9 +134,16 @@ func (u *Setup) givenTrust() ([]protocol.Link, error) {
 	return links, nil
 }
 
+// An Origin is where a definition comes from, as far as that is known.
+type Origin struct {
+	File      string // absolute, "" is not known
+	Source    []byte // nil is not known
+	Workspace string // in which it is to run, where File is not known
+}
+
 // Wanted are the powers that a definition needs and was not trusted with, as grants to be.
-func (u *Setup) Wanted(p *lang.Program, file string, source []byte) (out []config.Grant, err error) {
-	wants, err := u.wants(p, file, source)
+func (u *Setup) Wanted(p *lang.Program, o Origin) (out []config.Grant, err error) {
+	wants, err := u.wants(p, o)
 	for _, w := range wants {
 		if !w.Trusted {
 			out = append(out, w.Grant)
@@ -140,7 +153,7 @@ func (u *Setup) Wanted(p *lang.Program, file string, source []byte) (out []confi
 }
 
 // wants are the powers that a definition needs, trusted or not.
-func (u *Setup) wants(p *lang.Program, file string, source []byte) ([]config.Want, error) {
+func (u *Setup) wants(p *lang.Program, o Origin) ([]config.Want, error) {
 	loaded, err := u.Config()
 	if err != nil {
 		return nil, err
@@ -153,20 +166,72 @@ func (u *Setup) wants(p *lang.Program, file string, source []byte) ([]config.Wan
 	if err != nil {
 		return nil, err
 	}
-	def, err := p.Block()
+	x, err := grantOf(p, o)
 	if err != nil {
 		return nil, err
 	}
 	var out []config.Want
-	text := wholeSource(p, source)
 	for _, power := range powers {
-		has, err := g.Has(power, def.Link)
+		x := x
+		x.Power = power
+		has := g.Holds
+		if power == config.Notify { // where notifications go is the same in every directory
+			x.Dir, x.Digest = "", ""
+			has = func(x config.Grant, _ string) (bool, error) { return g.Has(x.Power, x.CID) }
+		}
+		trusted, err := has(x, o.Workspace)
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, config.Want{Grant: config.Grant{Power: power, CID: def.Link, Name: p.Workflow.Name, File: file, Text: text}, Trusted: has})
+		out = append(out, config.Want{Grant: x, Trusted: trusted})
 	}
 	return out, nil
+}
+
+// grantOf is the grant of a definition, without a power.
+func grantOf(p *lang.Program, o Origin) (x config.Grant, err error) {
+	def, err := p.Block()
+	if err != nil {
+		return x, err
+	}
+	x = config.Grant{CID: def.Link, Name: p.Workflow.Name, File: o.File, Digest: digestOf(p, o.Source), Text: wholeSource(p, o.Source)}
+	x.Dir, err = dirOf(o.File)
+	return x, err
+}
+
+// dirOf is the directory of a file without links; "" of one that is not known.
+func dirOf(file string) (string, error) {
+	if file == "" {
+		return "", nil
+	}
+	dir, err := filepath.EvalSymlinks(filepath.Dir(file))
+	if errors.Is(err, fs.ErrNotExist) { // it is gone, and nothing that was trusted is there
+		return filepath.Dir(file), nil
+	}
+	return dir, err
+}
+
+// digestOf is the digest of the texts of a definition and of its sub-workflows; "" where one is not known.
+func digestOf(p *lang.Program, source []byte) string {
+	if source == nil {
+		return ""
+	}
+	sum := sha256.New()
+	add := func(text []byte) { fmt.Fprintf(sum, "%d\n%s", len(text), text) }
+	add(source)
+	sources, seen := p.Sources(), map[protocol.Link]bool{}
+	for x := range parts(p) {
+		if x.of.Children[x.Workflow] == nil || seen[x.Workflow] {
+			continue
+		}
+		seen[x.Workflow] = true
+		text, known := sources[x.Workflow]
+		if !known {
+			return ""
+		}
+		add(text)
+	}
+	return hex.EncodeToString(sum.Sum(nil)[:16])
 }
 
 // wholeSource is the text of a definition with those of its sub-workflows, each once: a diff of it hides
@@ -225,20 +290,70 @@ func trustAdvice(x config.Grant) string {
 	return "wf trust " + protocol.ShellWord(x.File) + ", or " + unattended
 }
 
-// Acts is what a workflow and its sub-workflows run as the user: commands, and the commands of
-// agents that say "sandbox: off".
+// Acts is what a workflow and its sub-workflows do beyond what they say: their commands, with all that decides what these do, and their
+// agents, with what they are told.
 func Acts(p *lang.Program) []string {
 	out := []string{}
 	for x := range parts(p) {
-		switch {
-		case x.Action == protocol.ActRun:
-			out = append(out, x.path+x.Name+": "+x.Run)
-		case x.Sandbox == protocol.SandboxOff:
-			out = append(out, x.path+x.Name+": any command that its model writes, without a sandbox")
+		if text := actOf(x.Role); text != "" {
+			out = append(out, x.path+x.Name+": "+text)
 		}
 	}
 	return out
 }
+
+// actOf is what a role does, in lines; "" is nothing that acts.
+func actOf(r *protocol.Role) string {
+	var lines []string
+	add := func(name, text string) {
+		if text != "" {
+			lines = append(lines, name+": "+text)
+		}
+	}
+	switch {
+	case r.Action == protocol.ActRun:
+		lines = append(lines, strings.TrimRight(r.Run, "\n"))
+	case r.Action == protocol.ActPrompt && r.Sandbox == protocol.SandboxOff:
+		lines = append(lines, "any command that its model writes, without a sandbox")
+	case r.Action == protocol.ActPrompt:
+		lines = append(lines, "an agent")
+	default:
+		return ""
+	}
+	for _, v := range r.Env {
+		add("env "+v.Name, shownTemplate(v))
+	}
+	if r.Stdin != nil {
+		add("stdin", r.Stdin.Text)
+		add("stdin from", r.Stdin.File)
+	}
+	if r.Caching != nil {
+		add("cache toolchain", strings.Join(r.Caching.Toolchain, "; "))
+		add("cache env", strings.Join(r.Caching.Env, ", "))
+	}
+	add("dir", r.Dir)
+	if r.Action == protocol.ActRun {
+		add("sandbox", r.Sandbox)
+	}
+	if all, hosts := r.Reach(); all || len(hosts) > 0 {
+		add("network", cmp.Or(strings.Join(hosts, ", "), r.Network))
+	}
+	if r.Action == protocol.ActPrompt {
+		add("model", strings.Join(r.Model, ", "))
+		add("tools", strings.Join(r.Tools, ", "))
+		for _, a := range r.Approvals {
+			add("tool "+a.Name, string(tool.Said(a)))
+		}
+		if r.Memory != nil {
+			add("memory", cmp.Or(r.Memory.Scope, protocol.MemoryRole))
+		}
+		add("prompt", strings.TrimRight(r.Prompt, "\n"))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// shownTemplate is a value of a definition as its author wrote it.
+func shownTemplate(v protocol.NamedTemplate) string { return cmp.Or(v.Value, v.JSON) }
 
 // actsBy is what a power lets a workflow do.
 func actsBy(power config.Power, p *lang.Program) []string {

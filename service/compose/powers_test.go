@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -53,5 +54,53 @@ func TestWhatADaemonStartsUnaskedWantsTrust(t *testing.T) {
 				t.Error("the list says nothing of it")
 			}
 		})
+	}
+}
+
+// The question of trust shows all that decides what a workflow does, and what each of its powers is about.
+func TestF412TheQuestionOfTrustShowsAllOfIt(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME"} {
+		t.Setenv(name, filepath.Join(dir, "home"))
+	}
+	file := filepath.Join(dir, "flow.yaml")
+	if err := os.WriteFile(file, []byte(`wf: 1
+name: flow
+secrets: [TOKEN, HOOK]
+on: {schedule: "@daily", webhook: {kind: github, secret: HOOK}}
+notify: [{name: team, webhook: "https://example.com/team"}]
+roles:
+  build: {run: "make it", env: {BASH_ENV: evil.sh}, stdin: "piped in", dir: sub, cache: {inputs: [in], toolchain: [sh tools.sh], env: [LANG]}}
+  send: {run: "send it", env: {TOKEN: "${{ secrets.TOKEN }}"}}
+  coder: {prompt: "Do as you are told.", model: openai/x, tools: [write_file, shell: auto], network: ["example.com:443"], memory: {scope: user}}
+  open: {prompt: "Be free.", model: openai/x, tools: [shell], sandbox: off}
+`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	u := &Setup{}
+	d, err := u.Read(file)
+	if err != nil || d.Program == nil {
+		t.Fatal(d.Diags, err)
+	}
+	w, err := u.Weigh(d, d.Program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := u.Questions(Ask([]Weighed{w}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := ""
+	for _, q := range all {
+		text += q.Does + "\n" + strings.Join(q.Acts, "\n") + "\n"
+	}
+	for _, part := range []string{"make it", "env BASH_ENV: evil.sh", "env TOKEN: ${{ secrets.TOKEN }}", "stdin: piped in", "dir: sub", "cache toolchain: sh tools.sh", "cache env: LANG", "an agent",
+		"prompt: Do as you are told.", "tool shell: auto", "network: example.com:443", "memory: user", "without a sandbox", "prompt: Be free.", "notify team: ", "example.com/team"} {
+		if n := strings.Count(text, part); n == 0 || strings.HasPrefix(part, "make") && n > 1 {
+			t.Errorf("%q stands %d times in\n%s", part, n, text)
+		}
+	}
+	if len(all) != 5 {
+		t.Errorf("%d powers are asked for", len(all))
 	}
 }

@@ -35,17 +35,23 @@ func (u *Setup) Questions(x Asked) (out []api.TrustQuestion, err error) {
 	if err != nil {
 		return nil, err
 	}
-	shown := map[protocol.Link]bool{}
+	shown := map[protocol.Link]map[string]bool{} // lines and changes, each once
 	for _, a := range x {
 		q := api.TrustQuestion{CID: a.CID.Short(), Name: a.Name, File: a.File, Does: powerText[a.Power]}
-		if !shown[a.CID] {
-			shown[a.CID] = true
-			if q.Change, err = g.Change(a.Grant); err != nil {
-				return nil, err
-			}
-			if q.Change == "" {
-				q.Acts = a.acts
-			}
+		seen := shown[a.CID]
+		if seen == nil {
+			seen = map[string]bool{}
+			shown[a.CID] = seen
+		}
+		if q.Change, err = g.Change(a.Grant); err != nil {
+			return nil, err
+		}
+		q.Acts = slices.DeleteFunc(slices.Clone(a.acts), func(line string) bool { return q.Change != "" || seen[line] })
+		if seen[q.Change] {
+			q.Change = ""
+		}
+		for _, line := range append(q.Acts, q.Change) {
+			seen[line] = true
 		}
 		out = append(out, q)
 	}
@@ -91,7 +97,7 @@ func (u *Setup) AskUnconfined(p *lang.Program, d Definition) (x Asked, err error
 	if err != nil {
 		return x, err
 	}
-	wanted, err := u.Wanted(p, file, d.Source)
+	wanted, err := u.Wanted(p, Origin{File: file, Source: d.Source})
 	for _, grant := range wanted {
 		if grant.Power == config.Unconfined {
 			x = append(x, asked{grant, Acts(p)})
@@ -111,16 +117,21 @@ func (u *Setup) AskMixed(all []Definition) (x Asked, open bool, err error) {
 		return nil, true, err
 	}
 	for _, d := range all {
-		def, err := d.Program.Block()
+		file, err := filepath.Abs(d.Path)
 		if err != nil {
 			return nil, true, err
 		}
-		has, err := g.Has(config.Unconfined, def.Link)
+		grant, err := grantOf(d.Program, Origin{File: file, Source: d.Source})
+		if err != nil {
+			return nil, true, err
+		}
+		grant.Power = config.Unconfined
+		has, err := g.Holds(grant, "")
 		if err != nil {
 			return nil, true, err
 		}
 		if !has {
-			x = append(x, asked{config.Grant{Power: config.Unconfined, CID: def.Link, Name: d.Program.Workflow.Name, File: d.Path, Text: wholeSource(d.Program, d.Source)}, Acts(d.Program)})
+			x = append(x, asked{grant, Acts(d.Program)})
 		}
 	}
 	return x, true, nil
@@ -197,7 +208,7 @@ func (u *Setup) Weigh(d Definition, p *lang.Program) (w Weighed, err error) {
 		return w, err
 	}
 	w = Weighed{file: d.Path, program: p}
-	if w.powers, err = u.wants(p, path, d.Source); err != nil {
+	if w.powers, err = u.wants(p, Origin{File: path, Source: d.Source}); err != nil {
 		return w, err
 	}
 	w.servers, err = u.WantedServers(p, path)
@@ -220,7 +231,7 @@ func Ask(all []Weighed) (x Asked) {
 // Listed lists the powers that workflows need, trusted or not; with rest also all else that is trusted or waits for
 // that.
 func (u *Setup) Listed(all []Weighed, rest bool) ([]api.Trusted, error) {
-	l := trustList{rows: []api.Trusted{}}
+	l := trustList{[]api.Trusted{}, map[string]bool{}}
 	for _, w := range all {
 		for _, x := range w.powers {
 			x.File = w.file
@@ -275,11 +286,16 @@ func (u *Setup) ServedHere() (out []string, err error) {
 }
 
 // A trustList has each power of each thing once.
-type trustList struct{ rows []api.Trusted }
+type trustList struct {
+	rows []api.Trusted
+	seen map[string]bool
+}
 
 func (l *trustList) add(x config.Grant, trusted bool) {
 	row := api.Trusted{Power: string(x.Power), CID: x.CID.String(), Name: x.Name, File: x.File, Trusted: trusted}
-	if !slices.ContainsFunc(l.rows, func(r api.Trusted) bool { return r.Power == row.Power && r.CID == row.CID }) {
+	key := row.Power + " " + row.CID + " " + x.Dir
+	if !l.seen[key] {
+		l.seen[key] = true
 		l.rows = append(l.rows, row)
 	}
 }
@@ -297,6 +313,13 @@ func (u *Setup) Distrust(w Weighed) error {
 	var errs []error
 	for _, s := range w.servers {
 		errs = append(errs, loaded.Revoke(s))
+	}
+	g, err := u.Grants()
+	if err != nil {
+		return err
+	}
+	for _, x := range w.powers {
+		errs = append(errs, g.Withdraw(x.Grant))
 	}
 	return errors.Join(append(errs, u.DistrustCID(def.Link))...)
 }
