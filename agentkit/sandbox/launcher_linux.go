@@ -76,8 +76,11 @@ func start(orders io.Reader) (int, launch, error) {
 		if err := l.namespaces(); err != nil {
 			return 0, l, err
 		}
-	} else if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
-		return 0, l, fmt.Errorf("adopt orphans: %w", err)
+	} else {
+		if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+			return 0, l, fmt.Errorf("adopt orphans: %w", err)
+		}
+		l.Limits.Processes += threadsOf(os.Getuid()) // the kernel counts all of the user's
 	}
 	if err := l.enter(); err != nil {
 		return 0, l, err
@@ -129,7 +132,7 @@ func apart(f func()) {
 
 // exec confines this thread and starts the command from it.
 func (l *launch) exec(program string, filter []unix.SockFilter) (int, error) {
-	if err := l.Limits.set(l.Namespaces); err != nil {
+	if err := l.Limits.set(); err != nil {
 		return 0, err
 	}
 	if err := dropCapabilities(l.Plain); err != nil {
@@ -179,8 +182,8 @@ func (l *launch) program() (string, error) {
 	return "", fmt.Errorf("%s: %w", l.Args[0], exec.ErrNotFound)
 }
 
-// set bounds this process and what it starts.
-func (l Limits) set(ownUser bool) error {
+// set bounds this process and what it starts. The kernel holds root to no number of processes; a meter does.
+func (l Limits) set() error {
 	type limit struct {
 		what  string
 		which int
@@ -190,9 +193,7 @@ func (l Limits) set(ownUser bool) error {
 		{"core files", unix.RLIMIT_CORE, 0},
 		{"the size of files", unix.RLIMIT_FSIZE, l.FileSize},
 		{"open files", unix.RLIMIT_NOFILE, l.OpenFiles},
-	}
-	if ownUser {
-		limits = append(limits, limit{"processes", unix.RLIMIT_NPROC, l.Processes})
+		{"processes", unix.RLIMIT_NPROC, l.Processes},
 	}
 	for _, limit := range limits {
 		var had syscall.Rlimit

@@ -75,6 +75,13 @@ func (m *meter) watch(stop <-chan struct{}) <-chan string {
 // over says which limit the command is over, and which key raises it; "" is none.
 func (m *meter) over() string {
 	processes := descendants(m.launcher)
+	var threads uint64
+	for _, p := range processes {
+		threads += p.threads
+	}
+	if threads > m.limits.Processes {
+		return fmt.Sprintf("the command was ended: it had %d processes and threads, and its limit is %d; sandbox: {limits: {processes: NUMBER}} in your config sets it", threads, m.limits.Processes)
+	}
 	if used := m.memory(processes); used > m.limits.Memory {
 		return overText("memory", used, m.limits.Memory)
 	}
@@ -93,8 +100,9 @@ func overText(what string, used, limit uint64) string {
 
 // A process is one of a command, as /proc tells it.
 type process struct {
-	pid int
-	rss uint64 // bytes, shared ones included
+	pid     int
+	threads uint64
+	rss     uint64 // bytes, shared ones included
 }
 
 // processes are all there are, by the number of their parent.
@@ -113,16 +121,30 @@ func processes() map[int][]process {
 		if err != nil {
 			continue // it has just ended
 		}
-		// pid (name) state ppid …, where the name may hold anything; rss is the 24th.
+		// pid (name) state ppid …, where the name may hold anything; the number of threads is the 20th, rss the 24th.
 		fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
 		if len(fields) < 22 {
 			continue
 		}
 		parent, _ := strconv.Atoi(string(fields[1])) // numbers of the kernel
 		pages, _ := strconv.ParseUint(string(fields[21]), 10, 63)
-		children[parent] = append(children[parent], process{pid, pages * uint64(os.Getpagesize())})
+		threads, _ := strconv.ParseUint(string(fields[17]), 10, 63)
+		children[parent] = append(children[parent], process{pid, threads, pages * uint64(os.Getpagesize())})
 	}
 	return children
+}
+
+// threadsOf is how many threads a user has.
+func threadsOf(uid int) (threads uint64) {
+	for _, all := range processes() {
+		for _, p := range all {
+			var stat unix.Stat_t
+			if unix.Stat(fmt.Sprintf("/proc/%d", p.pid), &stat) == nil && int(stat.Uid) == uid {
+				threads += p.threads
+			}
+		}
+	}
+	return threads
 }
 
 // descendants are the processes that one has started, with those that these have started.

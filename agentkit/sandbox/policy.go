@@ -96,12 +96,12 @@ type Grants struct {
 // online reports whether the command reaches anything beyond its own loopback.
 func (p Policy) online() bool { return p.Network || len(p.Hosts) > 0 }
 
-// Limits are the rlimits of a command, and what it may use in all; 0 is the default of each field. Memory
-// and Disk are sampled: a command that is over one is ended, and may have used more until then.
+// Limits are the rlimits of a command, and what it may use in all; 0 is the default of each field. Memory,
+// Disk and Processes are sampled: a command that is over one is ended, and may have used more until then.
 type Limits struct {
 	FileSize  uint64 `json:"file_size"`  // bytes of one file; default 8 GiB
 	OpenFiles uint64 `json:"open_files"` // of one process; default 16,384, at most the hard limit of wf
-	Processes uint64 `json:"processes"`  // threads included; default 8,192. Not set without namespaces, where it would count all of the user's; root is never bound by it
+	Processes uint64 `json:"processes"`  // threads included; default 8,192. Sampled too, since root is bound by no number that the kernel holds
 	Memory    uint64 `json:"memory"`     // bytes of all processes together; default three quarters of the machine's
 	Disk      uint64 `json:"disk"`       // bytes by which all that the command may write can grow together; default no limit
 }
