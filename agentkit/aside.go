@@ -185,6 +185,8 @@ func (v *visit) generate(ctx context.Context, m llms.Model, w *watch, a aside, o
 		return nil, u, ctx.Err()
 	case err == nil && (r == nil || len(r.Choices) == 0):
 		err = &model.Error{Class: model.ServerError, Message: fmt.Sprintf("model %s: the response holds no choice", a.model)}
+	case err == nil && model.CallsOf(r) > model.MostCalls:
+		err = model.TooManyCalls(a.model)
 	}
 	if err != nil {
 		return nil, u, model.AsError(a.model, err)

@@ -15,6 +15,7 @@ import (
 	"github.com/tmc/langchaingo/llms"
 
 	"wf/agentkit/anthropic"
+	"wf/agentkit/model"
 	"wf/agentkit/modeltest"
 	"wf/protocol"
 )
@@ -273,5 +274,23 @@ func TestARefusalFailsTheVisit(t *testing.T) {
 	}
 	if u := find[protocol.Usage](j); len(u) != 1 || u[0].Input == nil || u[0].Stop != protocol.StopRefused {
 		t.Errorf("the journal tells %+v", u)
+	}
+}
+
+// F-414: an answer with more calls than a message may have is refused, whatever the model is: none of them runs, and what it cost is
+// in the journal.
+func TestF414AnAnswerWithTooManyCallsIsRefused(t *testing.T) {
+	for n, ok := range map[int]bool{model.MostCalls - 1: true, model.MostCalls: true, model.MostCalls + 1: false, 20_000: false} {
+		s := newStage(t, "coder#1: [{tools: ["+strings.Repeat("{tool: list_files, args: {path: .}},", n)+"]}, {text: \"---\\nstatus: stuck\\n---\\n\"}]", "list_files")
+		j := &journal{}
+		_, err := s.perform(t, j)
+		ran := len(find[protocol.ToolResult](j))
+		var f *protocol.Failure
+		switch {
+		case ok && (err != nil || ran != n):
+			t.Errorf("%d calls: %d ran, %v", n, ran, err)
+		case !ok && (!errors.As(err, &f) || !strings.Contains(f.Message, "calls more than 128 tools") || ran > 0 || len(find[protocol.Usage](j)) == 0):
+			t.Errorf("%d calls: %d ran, %v", n, ran, err)
+		}
 	}
 }

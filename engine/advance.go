@@ -49,7 +49,7 @@ func (d *driver) decide(ctx context.Context, b *batch) error {
 		for _, x := range plan.Start {
 			// Behind the last step that may begin there is a decision again, when something that
 			// was begun ends: that one finds the breach.
-			if d.places(b) <= 0 || d.s.Closing == nil && d.s.Totals.Steps >= d.s.Limits.Steps {
+			if ctx.Err() != nil || d.places(b) <= 0 || d.s.Closing == nil && d.s.Totals.Steps >= d.s.Limits.Steps {
 				break
 			}
 			if err := d.begin(ctx, b, x); err != nil {

@@ -505,13 +505,13 @@ func TestM01TheWholeWorkspace(t *testing.T) {
 
 // Of visits that overlap in a workspace none tells what it changed.
 func TestM01OverlappingVisitsAreNotStored(t *testing.T) {
-	m := newMemos(t)
+	m := newMeeting(t)
 	yaml := `wf: 1
 name: two
 roles:
   s: {set: {x: 1}}
-  a: {run: "touch a; while ! test -e b; do sleep 0.01; done", timeout: 1m, cache: true}
-  b: {run: "touch b; while ! test -e a; do sleep 0.01; done", timeout: 1m, cache: true}
+  a: {run: "touch $MEET/a; while ! test -e $MEET/b; do sleep 0.01; done", timeout: 1m, cache: true}
+  b: {run: "touch $MEET/b; while ! test -e $MEET/a; do sleep 0.01; done", timeout: 1m, cache: true}
   e: {set: {x: 1}}
 edges:
   - {from: START, to: s}

@@ -118,7 +118,9 @@ func (m *memoizing) look() (outline, error) {
 	case m.follows.Sees == roles.SeesEverything:
 		return m.e.shootAll(m.ctx, m.turn.Workspace)
 	case m.turn.Role.Caching.Whole:
-		return m.shootGlobs(m.turn.Workspace, []string{"**"})
+		s, err := m.e.shootAll(m.ctx, m.turn.Workspace)
+		s.hidden = nil // a copy has nothing of git and wf
+		return s, err
 	}
 	return m.shootGlobs(m.turn.Workspace, m.turn.Role.Caching.Inputs)
 }

@@ -46,8 +46,11 @@ func (e *Engine) scratchDir() (dir string, drop func(), err error) {
 
 // performIn performs the visit and keeps its result for others where that may be.
 func (m *memoizing) performIn(s *roles.Spot, keep bool) (c protocol.Conclusion, err error) {
-	began := m.e.now()
 	whole := m.turn.Role.Caching.Whole
+	if whole && m.turn.Role.Action == protocol.ActRun {
+		return m.performWhole(s, keep)
+	}
+	began := m.e.now()
 	turn, before, there := m.turn, m.files, map[string]tree.Entry{}
 	if !whole || turn.Confined {
 		turn.Reuse.Private = s.Private()
@@ -106,7 +109,7 @@ func (m *memoizing) performIn(s *roles.Spot, keep bool) (c protocol.Conclusion, 
 	case !keep:
 		return c, nil
 	case why == "" && whole && m.metOthers():
-		why = "another visit acted in the workspace meanwhile"
+		why = whyOthers
 	}
 	if why != "" {
 		return c, m.notStored(part, why)

@@ -214,9 +214,9 @@ edges:
 // Visits of runs that record a workspace apart from each other, and one that records nothing, are named all the same; and what
 // recording names is why no result is kept.
 func TestC02VisitsOfOtherRunsAreNamed(t *testing.T) {
-	m := newMemos(t)
-	waits := `while [ $(ls in.* | wc -l) -lt 3 ]; do sleep 0.01; done`
-	yaml := "wf: 1\nworkspace: {%s}\nroles:\n  a: {run: 'touch in.%s; " + waits + "', timeout: 1m%s}\n"
+	m := newMeeting(t)
+	waits := `while [ $(ls $MEET | wc -l) -lt 3 ]; do sleep 0.01; done`
+	yaml := "wf: 1\nworkspace: {%s}\nroles:\n  a: {run: 'touch $MEET/in.%[2]s in.%[2]s; " + waits + "', timeout: 1m%[3]s}\n"
 	var ids []protocol.RunID
 	for _, text := range []string{fmt.Sprintf(yaml, "track: true", "a", ""), fmt.Sprintf(yaml, "track: true, max_size: 2MB", "b", ", cache: true"), fmt.Sprintf(yaml, "track: false", "c", "")} {
 		ids = append(ids, m.start(text, ""))

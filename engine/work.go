@@ -102,7 +102,10 @@ func (d *driver) perform(w *worker) {
 	if !w.inPlace {
 		x = new(assignment)
 	}
-	err := d.assign(w.ctx, x, step)
+	var err error
+	if !w.ended() { // what it is given may take some seconds to compute
+		err = d.assign(w.ctx, x, step)
+	}
 	switch {
 	case w.ended(): // stopped before it was performed
 		d.ready = append(d.ready, report{step: step, end: &outcome{err: cmp.Or(w.ctx.Err(), context.Canceled)}})

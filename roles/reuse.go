@@ -79,6 +79,9 @@ func (r *Run) Follows(ctx context.Context, turn protocol.Turn, scratch string) (
 		}
 	}
 	sees := fmt.Sprintf("confined=%t", turn.Confined)
+	if spec.Whole {
+		sees += "\nin a copy" // results of commands that worked in the workspace may hold what others changed there
+	}
 	if !spec.Whole {
 		hiding, ok := r.Walls.(Hiding)
 		if !ok {

@@ -15,7 +15,7 @@ import (
 // A Spot is a directory for what has a name, one at a time: the same name has the same path.
 //
 //	NAME.lock       flock EX while it is used
-//	NAME/work       where a command works
+//	NAME/work       where a command works, or NAME/work-*
 //	NAME/private    what it keeps for itself
 type Spot struct {
 	// Waited is set where something else used the name first.
@@ -27,6 +27,9 @@ type Spot struct {
 
 // Work is where a command works.
 func (s *Spot) Work() string { return filepath.Join(s.dir, "work") }
+
+// Fresh is an empty directory that lies where no other one did: nothing that an earlier command left behind can know it.
+func (s *Spot) Fresh() (string, error) { return os.MkdirTemp(s.dir, "work-") }
 
 // Private is what it keeps for itself.
 func (s *Spot) Private() string { return filepath.Join(s.dir, "private") }

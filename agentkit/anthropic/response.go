@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/tmc/langchaingo/llms"
 
@@ -19,19 +20,20 @@ func (s *stream) response() (*llms.ContentResponse, error) {
 	r := model.Reply{Stop: s.stop, Counts: s.usage.counts(s.ttl)}
 	r.Counts[model.KeyTTFE], r.Counts[model.KeyThinkingMS] = s.clock.Times()
 	var places []json.RawMessage
+	var text, thinking strings.Builder
 	own := false
 	for _, i := range slices.Sorted(maps.Keys(s.parts)) {
 		p := s.parts[i]
 		switch p.Type {
 		case "text":
-			r.Text += p.text.String()
+			text.WriteString(p.text.String())
 			places = append(places, json.RawMessage(placeText))
 		case "tool_use":
 			r.Calls = append(r.Calls, protocol.CallMessage{ID: p.ID, Name: p.Name, Arguments: p.arguments()})
 			places = append(places, json.RawMessage(placeCall))
 		default:
 			if p.Type == "thinking" {
-				r.Thinking += p.text.String()
+				thinking.WriteString(p.text.String())
 			}
 			block, err := p.block()
 			if err != nil {
@@ -40,6 +42,7 @@ func (s *stream) response() (*llms.ContentResponse, error) {
 			places, own = append(places, block), true
 		}
 	}
+	r.Text, r.Thinking = text.String(), thinking.String()
 	if own {
 		b, err := wire.Encode(map[string]any{opaqueKey: places})
 		if err != nil {

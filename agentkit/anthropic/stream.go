@@ -23,6 +23,7 @@ type stream struct {
 	clock model.Clock
 
 	parts map[int]*part
+	calls int // of parts
 	stop  string
 	usage usage
 }
@@ -147,6 +148,11 @@ func (s *stream) begin(ctx context.Context, index int, raw json.RawMessage) erro
 		return fmt.Errorf("block %d starts twice", index)
 	}
 	s.parts[index] = p
+	if p.Type == "tool_use" {
+		if s.calls++; s.calls > model.MostCalls {
+			return model.TooManyCalls(s.name)
+		}
+	}
 	p.sign.WriteString(p.Signature)
 	switch p.Type {
 	case "text":

@@ -2,6 +2,8 @@ package model
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/tmc/langchaingo/llms"
@@ -17,6 +19,26 @@ type Reply struct {
 	Calls    []protocol.CallMessage `json:"calls,omitempty"`
 	Stop     string                 `json:"stop,omitempty"` // why the model stopped, in the words of its wire
 	Counts   Counts                 `json:"counts,omitempty"`
+}
+
+// MostCalls is how many tools one answer may call: as many as the API of OpenAI takes back in one message
+// (https://platform.openai.com/docs/api-reference/chat/create). MostName is how long the name of a tool may be, in bytes.
+const (
+	MostCalls = 128
+	MostName  = 1 << 10
+)
+
+// TooManyCalls is the error of an answer with more; name is that of the model.
+func TooManyCalls(name string) *Error {
+	return &Error{Class: Invalid, Message: fmt.Sprintf("model %s: its answer calls more than %d tools: have it call fewer at once, or offer it fewer tools", name, MostCalls)}
+}
+
+// CallsOf is how many tools a response calls.
+func CallsOf(r *llms.ContentResponse) (n int) {
+	for _, c := range r.Choices {
+		n += len(c.ToolCalls)
+	}
+	return n
 }
 
 // Counts are numbers of a reply by the keys of this package: tokens, and milliseconds.
@@ -55,9 +77,10 @@ func ReplyOf(res *llms.ContentResponse) Reply {
 	if res == nil {
 		return r
 	}
+	var text, thinking strings.Builder
 	for _, c := range res.Choices {
-		r.Text += c.Content
-		r.Thinking += c.ReasoningContent
+		text.WriteString(c.Content)
+		thinking.WriteString(c.ReasoningContent)
 		if block, _ := c.GenerationInfo[KeyOpaque].(string); block != "" {
 			r.Opaque = block
 		}
@@ -70,6 +93,7 @@ func ReplyOf(res *llms.ContentResponse) Reply {
 			}
 		}
 	}
+	r.Text, r.Thinking = text.String(), thinking.String()
 	u := UsageOf(res)
 	for key, n := range map[string]*int64{KeyInput: u.Input, KeyCached: u.Cached, KeyWrite5m: u.CacheWrite5m, KeyWrite1h: u.CacheWrite1h,
 		KeyOutput: u.Output, KeyReasoning: u.Reasoning} {

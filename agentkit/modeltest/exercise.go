@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -45,6 +46,8 @@ func Exercise(t *testing.T, w Wire) {
 		"silence is a timeout":                     silence,
 		"a key follows no redirect":                redirect,
 		"a refusal is read to a bound":             endlessRefusal,
+		"F-414 calls of an answer have a bound":    manyCalls,
+		"F-414 pieces of a call cost their length": manyPieces,
 	} {
 		t.Run(name, func(t *testing.T) { check(t, w) })
 	}
@@ -299,5 +302,49 @@ func noListener(t *testing.T, w Wire) {
 		if e := (*model.Error)(nil); !errors.As(err, &e) || e.Class != model.Unavailable {
 			t.Errorf("%s: got %v", name, err)
 		}
+	}
+}
+
+// manyCalls has answers with as many calls as one may have, one more, and 400,000.
+func manyCalls(t *testing.T, w Wire) {
+	for _, n := range []int{model.MostCalls - 1, model.MostCalls, model.MostCalls + 1, 400_000} {
+		var say []Piece
+		for i := range n {
+			say = append(say, Piece{Call: &CallPiece{Index: i, ID: "c" + strconv.Itoa(i), Name: "f"}})
+		}
+		s := Start(t, Answer{Usage: true, Say: append(say, Piece{Finish: "tool_calls"})})
+		began := time.Now()
+		res, err := w.open(t, s).GenerateContent(t.Context(), hello(), toolF)
+		took := time.Since(began)
+		if n <= model.MostCalls {
+			if err != nil || model.CallsOf(res) != n {
+				t.Errorf("%d calls: %v", n, err)
+			}
+			continue
+		}
+		if failed, ok := errors.AsType[*model.Error](err); !ok || failed.Class != model.Invalid || !strings.Contains(err.Error(), "calls more than 128 tools") {
+			t.Errorf("%d calls: %v", n, err)
+		}
+		if took > 20*time.Second {
+			t.Errorf("%d calls took %v", n, took)
+		}
+	}
+}
+
+// manyPieces has a call whose arguments come byte by byte.
+func manyPieces(t *testing.T, w Wire) {
+	const n = 200_000
+	say := []Piece{{Call: &CallPiece{ID: "a", Name: "f"}}, {Call: &CallPiece{Args: `"`}}}
+	for range n {
+		say = append(say, Piece{Call: &CallPiece{Args: "x"}})
+	}
+	s := Start(t, Answer{Usage: true, Say: append(say, Piece{Call: &CallPiece{Args: `"`}}, Piece{Finish: "tool_calls"})})
+	began := time.Now()
+	r := w.ask(t, s, model.Request{}, hello(), toolF)
+	if len(r.Calls) != 1 || len(r.Calls[0].Arguments) != n+2 {
+		t.Errorf("%d calls", len(r.Calls))
+	}
+	if took := time.Since(began); took > 20*time.Second {
+		t.Errorf("%d pieces took %v", n, took)
 	}
 }

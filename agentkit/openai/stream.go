@@ -26,8 +26,8 @@ type stream struct {
 
 	text, reasoning strings.Builder
 	field           string // under which the reasoning came, and goes back
-	calls           []*protocol.CallMessage
-	at              map[int]*protocol.CallMessage // newest call of an index
+	calls           []*building
+	at              map[int]*building // newest call of an index
 	finish          string
 	refused         bool // what it said is why it does not answer
 	usage           usage
@@ -85,7 +85,7 @@ type timings struct {
 
 // read takes the whole response.
 func (s *stream) read(ctx context.Context, h http.Header, body io.Reader) error {
-	s.at = map[int]*protocol.CallMessage{}
+	s.at = map[int]*building{}
 	if strings.Contains(h.Get("Content-Type"), "application/json") {
 		text, err := io.ReadAll(body)
 		if err != nil {
@@ -161,36 +161,51 @@ func (s *stream) delta(ctx context.Context, d *delta) error {
 		return err
 	}
 	for i := range d.ToolCalls {
-		s.call(&d.ToolCalls[i])
+		if err := s.call(&d.ToolCalls[i]); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
+// building is a tool call that comes in pieces.
+type building struct {
+	id, name string
+	args     strings.Builder
+}
+
 // call adds a piece of a tool call to the call of its index. Another id under the same index
 // is another call; without an index the newest call goes on, unless the piece has a new id.
-func (s *stream) call(d *callDelta) {
+func (s *stream) call(d *callDelta) error {
 	index := len(s.calls) - 1
 	if d.Index != nil {
 		index = *d.Index
 	}
 	c := s.at[index]
-	if c == nil || d.ID != "" && c.ID != "" && d.ID != c.ID {
+	if c == nil || d.ID != "" && c.id != "" && d.ID != c.id {
 		if d.Index == nil {
 			index++
 		}
-		c = &protocol.CallMessage{}
+		if len(s.calls) == model.MostCalls {
+			return model.TooManyCalls(s.name)
+		}
+		c = &building{}
 		s.calls = append(s.calls, c)
 		s.at[index] = c
 	}
-	c.ID = cmp.Or(c.ID, d.ID)
-	if name := d.Function.Name; name != c.Name { // some servers repeat it
-		c.Name += name
+	c.id = cmp.Or(c.id, d.ID)
+	if name := d.Function.Name; name != c.name { // some servers repeat it
+		if len(c.name)+len(name) > model.MostName {
+			return &model.Error{Class: model.Invalid, Message: fmt.Sprintf("model %s: its answer calls a tool with a name of more than %d bytes", s.name, model.MostName)}
+		}
+		c.name += name
 	}
 	var piece string
 	if args := d.Function.Arguments; len(args) > 0 && json.Unmarshal(args, &piece) != nil {
 		piece = string(args) // an object, as raw as it came
 	}
-	c.Arguments += piece
+	c.args.WriteString(piece)
+	return nil
 }
 
 func (s *stream) response() *llms.ContentResponse {
@@ -199,7 +214,7 @@ func (s *stream) response() *llms.ContentResponse {
 		r.Stop = "refusal"
 	}
 	for _, c := range s.calls {
-		r.Calls = append(r.Calls, *c)
+		r.Calls = append(r.Calls, protocol.CallMessage{ID: c.id, Name: c.name, Arguments: c.args.String()})
 	}
 	if s.field != "" {
 		if b, err := wire.Encode(map[string]string{s.field: r.Thinking}); err == nil { // a string always has a JSON form

@@ -17,10 +17,13 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/signal"
 	"strings"
+	"sync"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
@@ -76,8 +79,13 @@ type signalled struct{ sig syscall.Signal }
 
 func (s signalled) Error() string { return "interrupted by " + unix.SignalName(s.sig) }
 
+// stopMost is how long a command goes on behind its signal: the five seconds that what it started has to end, and ten more. A
+// computation that hears of no context ends with the process then; a store is whole wherever its process ends, and the run goes on
+// with wf resume.
+const stopMost = 15 * time.Second
+
 // withSignals gives a context that ends with the first SIGINT, SIGTERM or SIGHUP, its cause a
-// signalled error. The second one ends the process at once, as if nobody had listened. What
+// signalled error. The second one ends the process at once, as if nobody had listened, and so does the time after stopMost. What
 // nohup has set aside stays so.
 func withSignals(parent context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(parent)
@@ -86,16 +94,26 @@ func withSignals(parent context.Context) (context.Context, context.CancelFunc) {
 	if !signal.Ignored(syscall.SIGHUP) {
 		signal.Notify(signals, syscall.SIGHUP)
 	}
+	over := make(chan struct{})
 	go func() {
 		select {
 		case s := <-signals:
 			signal.Stop(signals)
 			cancel(signalled{s.(syscall.Signal)})
-		case <-ctx.Done():
+			select {
+			case <-time.After(stopMost):
+				fmt.Fprintf(os.Stderr, "wf: ended by itself %v after %s: what it worked on did not stop. wf resume goes on with a run\n", stopMost, unix.SignalName(s.(syscall.Signal)))
+				os.Exit(128 + int(s.(syscall.Signal)))
+			case <-over:
+			}
+		case <-over:
 			signal.Stop(signals)
 		}
 	}()
-	return ctx, func() { cancel(nil) }
+	return ctx, sync.OnceFunc(func() {
+		close(over)
+		cancel(nil)
+	})
 }
 
 func newRoot(a *app) *cobra.Command {

@@ -25,10 +25,10 @@ const elementSize = 16
 
 var errBudget = errors.New("it builds more than 32 MiB: make less of it, or do it in a command")
 
-// budget is what is left of buildMax. It belongs to one goroutine.
-type budget struct{ left int }
+// budget is what is left of buildMax, and of workMax. It belongs to one goroutine.
+type budget struct{ left, work int }
 
-func newBudget() *budget { return &budget{buildMax} }
+func newBudget() *budget { return &budget{buildMax, workMax} }
 
 // take charges n times size bytes.
 func (b *budget) take(n, size int) error {
@@ -88,6 +88,16 @@ func (b *budget) texts(args []any, factor int) error {
 	return nil
 }
 
+// texted charges the reading of texts, but of none in a list.
+func (b *budget) texted(args []any) error {
+	for _, a := range args {
+		if err := b.touched(a); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // charged are the functions of expr that are charged, and how.
 var charged = map[string]func(b *budget, args []any) error{
 	"repeat": func(b *budget, args []any) error {
@@ -132,11 +142,30 @@ var charged = map[string]func(b *budget, args []any) error{
 	"string":     func(b *budget, args []any) error { return b.written(args[0]) },
 	"flatten":    func(b *budget, args []any) error { return b.written(args[0]) },
 	"concat":     (*budget).elements,
-	"sort":       (*budget).elements,
-	"reverse":    (*budget).elements,
-	"uniq":       (*budget).elements,
-	"fromPairs":  func(b *budget, args []any) error { return b.written(args[0]) },
+	"sort": func(b *budget, args []any) error {
+		if err := b.elements(args); err != nil {
+			return err
+		}
+		return b.sorted(args)
+	},
+	"median": func(b *budget, args []any) error {
+		before := b.work
+		if err := b.reads(args); err != nil {
+			return err
+		}
+		return b.times(before-b.work, sortSteps)
+	},
+	"reverse":   (*budget).elements,
+	"uniq":      (*budget).elements,
+	"fromPairs": func(b *budget, args []any) error { return b.written(args[0]) },
+
+	"len": (*budget).texted, "trim": (*budget).texted, "trimPrefix": (*budget).texted, "trimSuffix": (*budget).texted, "indexOf": (*budget).texted,
+	"lastIndexOf": (*budget).texted, "hasPrefix": (*budget).texted, "hasSuffix": (*budget).texted, "int": (*budget).texted, "float": (*budget).texted,
+	"duration": (*budget).texted, "get": (*budget).texted, "max": (*budget).reads, "min": (*budget).reads, "mean": (*budget).reads,
 }
+
+// replaced are the functions of expr that take longer than what they read and give.
+var replaced = map[string]func(b *budget, args []any) (any, error){"uniq": (*budget).uniq, "flatten": (*budget).flatten}
 
 // Names that no expression can write, since they hold a space.
 const (
@@ -151,37 +180,55 @@ type bounded struct{}
 
 // Visit is called by expr for each node, children first.
 func (bounded) Visit(node *ast.Node) {
-	call := func(name string, args ...ast.Node) *ast.CallNode {
-		return &ast.CallNode{Callee: &ast.IdentifierNode{Value: name}, Arguments: append([]ast.Node{&ast.IdentifierNode{Value: budgetName}}, args...)}
-	}
 	switch n := (*node).(type) {
 	case *ast.BinaryNode:
 		if n.Operator == "+" {
-			ast.Patch(node, call(addName, n.Left, n.Right))
+			ast.Patch(node, charge(addName, n.Left, n.Right))
+		} else {
+			operates(node, n)
 		}
+	case *ast.MemberNode:
+		n.Property = looked(n.Property)
+	case *ast.PairNode:
+		n.Key = looked(n.Key)
 	case *ast.BuiltinNode:
-		if n.Name == "groupBy" && len(n.Arguments) > 0 {
-			n.Arguments[0] = call(elementsName, n.Arguments[0])
-		} else if charged[n.Name] != nil {
-			ast.Patch(node, call(callPrefix+n.Name, n.Arguments...))
+		switch {
+		case n.Name == "groupBy" && len(n.Arguments) > 1:
+			n.Arguments[0] = charge(elementsName, n.Arguments[0])
+			each(n.Arguments[1], touchName)
+		case n.Name == "sortBy" && len(n.Arguments) > 1:
+			each(n.Arguments[1], sortName)
+		case charged[n.Name] != nil:
+			ast.Patch(node, charge(callPrefix+n.Name, n.Arguments...))
 		}
+	}
+}
+
+// each has what a predicate gives charged.
+func each(n ast.Node, name string) {
+	if p, ok := n.(*ast.PredicateNode); ok {
+		p.Node = charge(name, p.Node)
 	}
 }
 
 // chargedOptions are the functions that bounded calls; made once, they hold no state.
 var chargedOptions = sync.OnceValue(func() []expr.Option {
 	opts := []expr.Option{
+		expr.Patch(loops{}),
 		expr.Patch(bounded{}),
 		expr.Function(addName, add),
 		expr.Function(elementsName, func(args ...any) (any, error) { return args[1], args[0].(*budget).elements(args[1:]) }),
 	}
+	opts = append(opts, workOptions()...)
 	for name, charge := range charged {
-		f := builtin.Builtins[builtin.Index[name]]
+		f, own := builtin.Builtins[builtin.Index[name]], replaced[name]
 		opts = append(opts, expr.Function(callPrefix+name, func(args ...any) (any, error) {
 			if err := charge(args[0].(*budget), args[1:]); err != nil {
 				return nil, err
 			}
 			switch {
+			case own != nil:
+				return own(args[0].(*budget), args[1:])
 			case f.Fast != nil:
 				return f.Fast(args[1]), nil
 			case f.Safe != nil:

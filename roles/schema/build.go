@@ -5,7 +5,6 @@ import (
 	"maps"
 	"math/big"
 	"net/url"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -219,7 +218,7 @@ func (o *object) reference(key string) {
 
 // pattern is a schema for the names that an expression matches.
 type pattern struct {
-	*regexp.Regexp
+	*expression
 	node *node
 }
 
@@ -227,7 +226,7 @@ func (o *object) patterns() []pattern {
 	var out []pattern
 	all := o.named("patternProperties")
 	for _, expr := range slices.Sorted(maps.Keys(all)) {
-		re, err := regexp.Compile(expr)
+		re, err := newExpression(expr)
 		if err != nil {
 			o.err = err
 			return nil

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"math/big"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -31,7 +30,7 @@ func (o *object) values() {
 		if want, ok := o.m["const"]; ok {
 			key := identity(want)
 			o.first(func(v *visit) {
-				if identity(v.value) != key {
+				if v.identity(v.value) != key {
 					v.fail("%s", mustBe("const", want))
 				}
 			})
@@ -43,7 +42,7 @@ func (o *object) values() {
 			keys[identity(w)] = true
 		}
 		o.first(func(v *visit) {
-			if !keys[identity(v.value)] {
+			if !keys[v.identity(v.value)] {
 				v.fail("%s", mustBe("enum", want...))
 			}
 		})
@@ -118,13 +117,13 @@ func (o *object) strings() {
 	if !ok {
 		return
 	}
-	re, err := regexp.Compile(expr)
+	re, err := newExpression(expr)
 	if err != nil {
 		o.err = err
 		return
 	}
 	on(o, func(v *visit, s string) {
-		if !re.MatchString(s) {
+		if !re.matches(v.work, s) {
 			v.fail("%s does not match pattern %s", quote(s), quote(expr))
 		}
 	})
@@ -215,7 +214,7 @@ func (o *object) members() {
 				v.child(n, member, at)
 			}
 			for _, p := range patterns {
-				if p.MatchString(name) {
+				if p.matches(v.work, name) {
 					known = true
 					v.child(p.node, member, at)
 				}
@@ -247,7 +246,7 @@ func (o *object) arrays() {
 		on(o, func(v *visit, list []any) {
 			at := map[string]int{}
 			for i, item := range list {
-				key := identity(item)
+				key := v.identity(item)
 				if j, has := at[key]; has {
 					v.fail("items at %d and %d are equal", j, i)
 					return

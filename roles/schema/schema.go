@@ -76,7 +76,8 @@ func Compile(text string, formats bool) (*Schema, error) {
 }
 
 // Validate gives the violations of JSON text, in the order of their pointers and then of their
-// reasons, each once; nil means that it fits.
+// reasons, each once; nil means that it fits. A value that has more than a thousand, or takes more than ten million looks, has one
+// which says that.
 func (s *Schema) Validate(data []byte) []Violation {
 	v, err := decode(data)
 	if err != nil {
@@ -85,12 +86,13 @@ func (s *Schema) Validate(data []byte) []Violation {
 	return s.root.violations(v)
 }
 
-func (n *node) violations(v any) []Violation {
-	found, _ := n.eval(v, nil, nil)
+func (n *node) violations(v any) (found []Violation) {
+	defer ended(&found)
+	found, _ = n.eval(v, nil, nil)
 	slices.SortFunc(found, func(a, b Violation) int {
 		return cmp.Or(strings.Compare(a.Pointer, b.Pointer), strings.Compare(a.Reason, b.Reason))
 	})
-	return slices.Compact(found)
+	return bounded(slices.Compact(found))
 }
 
 // decode reads one JSON value, with numbers as they are written.

@@ -1,5 +1,10 @@
 package schema
 
+import (
+	"slices"
+	"strings"
+)
+
 // node is a schema as checks. The checks of first stop at the first violation.
 type node struct {
 	in          *resource
@@ -20,6 +25,7 @@ type frame struct {
 	node *node
 	at   *place
 	up   *frame
+	work *work
 }
 
 // place is a step in the value; nil is the whole.
@@ -29,10 +35,12 @@ type place struct {
 }
 
 func (p *place) String() string {
-	if p == nil {
-		return ""
+	var steps []string
+	for ; p != nil; p = p.in {
+		steps = append(steps, escape(p.step), "/")
 	}
-	return p.in.String() + "/" + escape(p.step)
+	slices.Reverse(steps)
+	return strings.Join(steps, "")
 }
 
 // see notes that a schema had something to say about a member, by its name, or about an item, by its place.
@@ -45,13 +53,17 @@ func (v *visit) see(part any) {
 
 // eval gives what is wrong with a value, and what was seen of it.
 func (n *node) eval(value any, at *place, up *frame) ([]Violation, map[any]bool) {
-	v := visit{frame: frame{n, at, up}, value: value}
+	v := visit{frame: frame{n, at, up, &work{}}, value: value}
+	if up != nil {
+		v.work = up.work
+	}
+	v.work.take(1)
 	if n.never {
 		v.fail("false schema")
 		return v.found, v.seen
 	}
 	for f := up; f != nil && f.at == at; f = f.up {
-		if f.node == n {
+		if v.work.take(1); f.node == n {
 			v.fail("the schema refers to itself without end")
 			return v.found, v.seen
 		}
@@ -68,6 +80,11 @@ func (n *node) eval(value any, at *place, up *frame) ([]Violation, map[any]bool)
 }
 
 func (v *visit) fail(format string, args ...any) {
+	deep := failLooks
+	for p := v.at; p != nil; p = p.in {
+		deep++
+	}
+	v.work.take(deep)
 	v.found = append(v.found, Violation{v.at.String(), sentence(format, args...)})
 }
 

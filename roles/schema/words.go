@@ -150,11 +150,21 @@ func stringsOf(v any) []string {
 	return out
 }
 
-// rational is the exact value of a number of JSON.
+// exponentMax is the exponent up to which a number is taken as it is: no double has one of more than 308, and a number of a few
+// characters has a million digits otherwise.
+const exponentMax = 1_000
+
+// rational is the exact value of a number of JSON; of one beyond exponentMax it is 0.
 func rational(n json.Number) *big.Rat {
-	r, ok := new(big.Rat).SetString(n.String())
+	text := n.String()
+	if i := strings.IndexAny(text, "eE"); i >= 0 {
+		if e, err := strconv.Atoi(text[i+1:]); err != nil || e > exponentMax || e < -exponentMax {
+			return new(big.Rat) // it has more digits than are worth their time
+		}
+	}
+	r, ok := new(big.Rat).SetString(text)
 	if !ok {
-		return new(big.Rat) // an exponent that no memory holds
+		return new(big.Rat)
 	}
 	return r
 }
