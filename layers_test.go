@@ -247,6 +247,29 @@ func TestAnAgentCannotReachTheStore(t *testing.T) {
 	}
 }
 
+// A connection to a database is opened in one place, which says where names are looked up: nothing else knows how. Servers of tests are asked as the
+// tests want.
+func TestDatabasesAreReachedInOnePlace(t *testing.T) {
+	files, err := sources(os.DirFS("."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := false
+	for _, f := range files {
+		for _, p := range f.imports {
+			if f.test() || !strings.HasPrefix(p, "github.com/jackc/") && p != "database/sql" || strings.HasPrefix(f.name, "pgstore/pgtest/") {
+				continue
+			}
+			if found = true; path.Dir(f.name) != "postgres" {
+				t.Errorf("%s imports %s: package postgres opens connections, and pins what their names mean", f.name, p)
+			}
+		}
+	}
+	if !found {
+		t.Error("nothing reaches a database: is this the root of the module?")
+	}
+}
+
 // readsChunks lists what reads or writes payloads on its own, outside of protocol and cas: it
 // would miss one of the two forms that a payload has.
 func readsChunks(root fs.FS, files []file) ([]string, error) {

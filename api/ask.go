@@ -67,7 +67,7 @@ type Start struct {
 	Type        string                     `json:"type,omitempty"`
 	Scope       string                     `json:"scope,omitempty"`
 	Tags        []string                   `json:"tags,omitempty"`
-	CreatedBy   string                     `json:"created_by,omitempty"`
+	CreatedBy   string                     `json:"created_by,omitempty"` // over HTTP a claim, kept as claimed_by: the run is of the token's name
 	TargetUser  string                     `json:"target_user,omitempty"`
 	RequestID   string                     `json:"request_id,omitempty"` // the same id starts nothing twice
 	// Firing is a minute at which the schedule of the workflow is due, in RFC 3339: the run is that of the firing, whose

@@ -96,6 +96,15 @@ func Import(ctx context.Context, r io.Reader, into Keeper, o ImportOptions) (in 
 			return in, err
 		}
 	}
+	var moved []protocol.RunID
+	for _, m := range batch.Moves {
+		if strings.HasPrefix(m.Name, protocol.RunHead("")) {
+			moved = append(moved, protocol.RunOf(m.Name))
+		}
+	}
+	if err := MarkArrivals(ctx, into, moved...); err != nil {
+		return in, err
+	}
 	if len(batch.Moves) > 0 {
 		if err := into.Commit(ctx, batch); err != nil {
 			return in, err

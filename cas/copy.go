@@ -400,6 +400,11 @@ func (c *copier) send(ctx context.Context, run protocol.RunID, head, files Head,
 		}
 		defer func() { err = errors.Join(err, done()) }()
 	}
+	if was == behind {
+		if err := MarkArrivals(ctx, c.to, run); err != nil {
+			return err
+		}
+	}
 	if err := c.store(ctx, batch); err != nil {
 		return err
 	}

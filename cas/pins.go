@@ -16,7 +16,8 @@ import (
 // Pins tell the runs of a store that are the user's own from those that came from elsewhere: by an
 // archive, a clone, a copy that was put back. A run is the user's own where its newest event
 // descends from the head that was noted of it outside of the store; nothing inside the store
-// decides. In a database all runs are, but for those that were put back: who may write it is one user. Its methods are safe for concurrent use.
+// decides. In a database all runs are, as those who may write it are one user, but for those that were put back, and those that came there from
+// elsewhere: they have a mark in it, see Marks. Its methods are safe for concurrent use.
 type Pins struct {
 	s     Pinned
 	state string // "": nothing can be noted, and only what this process began is known
@@ -49,6 +50,25 @@ type Pinned interface {
 	protocol.Source
 	Tip(ctx context.Context, run protocol.RunID) (protocol.Link, protocol.Seq, error)
 	Dir() string
+}
+
+// Marks is a store whose runs began on several machines, so that what one of them has noted outside of it tells nothing: the store itself has a mark for each run
+// that came from elsewhere, for as long as it was not adopted.
+type Marks interface {
+	// Mark marks runs, whether they are there or are about to come. It is durable before what is committed later.
+	Mark(ctx context.Context, runs []protocol.RunID) error
+	Unmark(ctx context.Context, runs []protocol.RunID) error
+	Marked(ctx context.Context, run protocol.RunID) (bool, error)
+	// AllMarked are the runs with a mark, as they were a moment ago.
+	AllMarked(ctx context.Context) (map[protocol.RunID]bool, error)
+}
+
+// MarkArrivals has a store that keeps marks note that runs come from elsewhere, before they do. Of another one runs that nobody noted are from elsewhere anyway.
+func MarkArrivals(ctx context.Context, into any, runs ...protocol.RunID) error {
+	if m, ok := into.(Marks); ok && len(runs) > 0 {
+		return m.Mark(ctx, runs)
+	}
+	return nil
 }
 
 // NewPins are the pins of a store that are kept in stateDir, see StateDir.
@@ -98,6 +118,15 @@ func (p *Pins) Own(ctx context.Context, run protocol.RunID) error {
 	from, known, err := p.before(h)
 	if err != nil || known {
 		return err
+	}
+	if m, ok := p.s.(Marks); ok {
+		marked, err := m.Marked(ctx, run)
+		if err == nil && marked {
+			err = foreign(run, "run %s came from elsewhere, as an archive or a copy, and nobody has adopted it since", run)
+		}
+		if err != nil {
+			return err
+		}
 	}
 	if len(from) == 0 {
 		if inDatabase(p.s.Dir()) {
@@ -237,8 +266,14 @@ func (p *Pins) Changed() bool {
 
 // Noted reports whether a run was ever noted as the user's own, without a look at its events: what
 // lists of many runs show.
-func (p *Pins) Noted(h Head) (bool, error) {
+func (p *Pins) Noted(ctx context.Context, h Head) (bool, error) {
 	from, known, err := p.before(h)
+	if m, ok := p.s.(Marks); ok && err == nil && !known {
+		all, err := m.AllMarked(ctx)
+		if err != nil || all[protocol.RunOf(h.Name)] {
+			return false, err
+		}
+	}
 	if len(from) == 0 && err == nil && inDatabase(p.s.Dir()) {
 		return known || p.found(h).Seq <= h.Seq, nil
 	}
@@ -280,17 +315,28 @@ func (p *Pins) Adopt(ctx context.Context, heads []Head) error {
 	if err := Adopt(ctx, p.state, p.s.Dir(), heads); err != nil {
 		return err
 	}
+	if m, ok := p.s.(Marks); ok {
+		runs := make([]protocol.RunID, len(heads))
+		for i, h := range heads {
+			runs[i] = protocol.RunOf(h.Name)
+		}
+		if err := m.Unmark(ctx, runs); err != nil {
+			return err
+		}
+	}
 	for _, h := range heads {
 		p.know(h)
 	}
 	return nil
 }
 
-// Disown takes runs for foreign from now on: other programs wrote what comes next in them. In a database an error wraps
-// protocol.ErrUsage: other machines would drive them all the same.
+// Disown takes runs for foreign from now on: other programs wrote what comes next in them, or they are about to come. In a database all machines do.
 func (p *Pins) Disown(ctx context.Context, runs []protocol.RunID) error {
-	if inDatabase(p.s.Dir()) && len(runs) > 0 {
+	if _, marks := p.s.(Marks); inDatabase(p.s.Dir()) && !marks && len(runs) > 0 {
 		return protocol.ErrUsage.With("bring them into a store in a directory", "runs from elsewhere cannot be told from others in %s", p.s.Dir())
+	}
+	if err := MarkArrivals(ctx, p.s, runs...); err != nil {
+		return err
 	}
 	p.mu.Lock()
 	for _, run := range runs {

@@ -109,7 +109,7 @@ func (h *hubStore) list(ctx context.Context, heads []cas.Head) ([]relay.Run, err
 	out := make([]relay.Run, len(heads))
 	for i, head := range heads {
 		run := protocol.RunOf(head.Name)
-		out[i] = relay.Run{ID: run, HeadSeq: head.Seq, HeadCID: head.Link.String(), Foreign: !h.own(by, run), Busy: h.driving.Drives(run)}
+		out[i] = relay.Run{ID: run, HeadSeq: head.Seq, HeadCID: head.Link.String(), Foreign: !h.own(ctx, by, run), Busy: h.driving.Drives(run)}
 		if !out[i].Foreign { // else no job started it here
 			out[i].RequestID = h.known[run].request
 		}
@@ -118,10 +118,10 @@ func (h *hubStore) list(ctx context.Context, heads []cas.Head) ([]relay.Run, err
 }
 
 // own reports whether a run is the user's own, by what is in memory; a sub-workflow is as the run that it is a part of.
-func (h *hubStore) own(heads map[protocol.RunID]cas.Head, run protocol.RunID) bool {
+func (h *hubStore) own(ctx context.Context, heads map[protocol.RunID]cas.Head, run protocol.RunID) bool {
 	for range deepest {
 		head, there := heads[run]
-		if noted, err := h.pins.Noted(head); !there || err != nil || noted {
+		if noted, err := h.pins.Noted(ctx, head); !there || err != nil || noted {
 			return there && err == nil
 		}
 		run = h.known[run].parent

@@ -127,6 +127,7 @@ type Launch struct {
 	Title, Description, Type, Scope  string
 	Tags                             []string
 	CreatedBy, TargetUser, RequestID string
+	ClaimedBy                        string // who a client says that CreatedBy is; nothing follows from it
 
 	Workspace string              // absolute
 	Place     string              // directory in which it was started, absolute; "" is Workspace
@@ -265,7 +266,7 @@ func (e *Engine) Begin(ctx context.Context, l Launch) (run protocol.RunID, fresh
 	}
 	hide := hider(l.Program)
 	d := protocol.RunStarted{Start: begin.start, Source: source, Sources: sources, Title: hide.String(cmp.Or(l.Title, l.Program.Workflow.Name)), Description: protocol.NewText(hide.String(l.Description)),
-		Type: l.Type, Scope: l.Scope, Tags: l.Tags, CreatedBy: l.CreatedBy, TargetUser: l.TargetUser, RequestID: l.RequestID,
+		Type: l.Type, Scope: l.Scope, Tags: l.Tags, CreatedBy: l.CreatedBy, ClaimedBy: l.ClaimedBy, TargetUser: l.TargetUser, RequestID: l.RequestID,
 		Parent: l.parent, Workspace: l.Workspace, Version: e.Version, Models: l.Models, File: l.File, Context: l.Context, Cache: l.Cache, Trial: l.Trial, Origin: l.Origin, AllowSecretInputs: l.AllowSecretInputs, Trigger: l.Trigger, CausedBy: l.CausedBy}
 	if l.Workspace != "" {
 		d.Machine = e.Machine

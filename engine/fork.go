@@ -99,6 +99,11 @@ func (e *Engine) Fork(ctx context.Context, run protocol.RunID, o ForkOptions) (p
 
 // commitFork writes the first own events of a fork, which keeps the files that its base has.
 func (e *Engine) commitFork(ctx context.Context, run, id protocol.RunID, f plannedFork) error {
+	if !f.own && e.Pins != nil {
+		if err := cas.MarkArrivals(ctx, e.Store, id); err != nil {
+			return err
+		}
+	}
 	j, err := e.Store.Journal(ctx, run)
 	if err != nil {
 		return err
@@ -132,7 +137,7 @@ type plannedFork struct {
 // standing is where the fork is, under its id.
 func (f plannedFork) standing(id protocol.RunID) cas.Standing {
 	x := begun(Standing(id, f.state))
-	if f.hold {
+	if f.hold || !f.own {
 		x.Due = 0
 	}
 	return x

@@ -24,6 +24,11 @@ const (
 // it before it is stored. A run that has ended, or closes without an agent, is an error wrapping protocol.ErrFinal, an
 // empty text or a source that is no short printable name one wrapping protocol.ErrUsage.
 func (e *Engine) Message(ctx context.Context, run protocol.RunID, source, text string) error {
+	return e.MessageBy(ctx, run, "", source, text)
+}
+
+// MessageBy is Message of a sender who is known, whatever the source says; "" is that nobody is.
+func (e *Engine) MessageBy(ctx context.Context, run protocol.RunID, by, source, text string) error {
 	if source == "" || utf8.RuneCountInString(source) > sourceMax || strings.ContainsFunc(source, func(r rune) bool { return !unicode.IsPrint(r) || r == ']' }) {
 		return fmt.Errorf("message to run %s: the source %.80q is no name of 1 to %d printable characters: %w", run, source, sourceMax, protocol.ErrUsage)
 	}
@@ -44,9 +49,9 @@ func (e *Engine) Message(ctx context.Context, run protocol.RunID, source, text s
 			return nil, nil, protocol.ErrFinal.With("wf fork goes on from any of its steps", "run %s closes: none of its agents reads a message any more", run)
 		}
 		hide := hider(s.Program())
-		m := protocol.MessageIn{Source: source, Text: protocol.NewText(hide.String(strings.ToValidUTF8(text, "\uFFFD")))}
+		m := protocol.MessageIn{By: by, Source: source, Text: protocol.NewText(hide.String(strings.ToValidUTF8(text, "\uFFFD")))}
 		if step, ok := s.FreeQuestion(); ok {
-			return []cas.Draft{{Step: step, Data: protocol.Answered{By: source, Source: source, Text: protocol.NewText(rules.Attributed(m.Source, m.Text.S))}}}, nil, nil
+			return []cas.Draft{{Step: step, Data: protocol.Answered{By: m.Sender(), Source: source, Text: protocol.NewText(rules.Attributed(m.Source, m.Text.S))}}}, nil, nil
 		}
 		return []cas.Draft{{Data: m}}, nil, nil
 	})

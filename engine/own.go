@@ -71,7 +71,7 @@ func (e *Engine) noted(ctx context.Context, h cas.Head, s *rules.State) (bool, e
 		if depth > deepest {
 			return false, inCircles(s.Info.Parent.Run)
 		}
-		noted, err := e.Pins.Noted(h)
+		noted, err := e.Pins.Noted(ctx, h)
 		if err != nil || noted || s.Info.Parent == nil || s.Info.Forked.Defined() {
 			return noted, err
 		}

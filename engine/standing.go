@@ -193,6 +193,26 @@ func (e *Engine) Arriving(ctx context.Context, run protocol.RunID) (x cas.Standi
 
 // Arrived notes where runs are that came to this store from elsewhere; see Arriving.
 func (e *Engine) Arrived(ctx context.Context, runs []protocol.RunID) error {
+	return e.stand(ctx, runs, func(run protocol.RunID) (cas.Standing, error) {
+		x, _, err := e.Arriving(ctx, run)
+		return x, err
+	})
+}
+
+// Adopted notes where runs are that may go on here from now on: those that would go on by themselves are due.
+func (e *Engine) Adopted(ctx context.Context, runs []protocol.RunID) error {
+	return e.stand(ctx, runs, func(run protocol.RunID) (x cas.Standing, err error) {
+		if s, err := e.State(ctx, run); err == nil {
+			return Standing(run, s), nil
+		} else if ctx.Err() != nil || protocol.OfStore(err) {
+			return x, err
+		}
+		return x, nil // this program does not understand it
+	})
+}
+
+// stand notes where runs are whose events say nothing new.
+func (e *Engine) stand(ctx context.Context, runs []protocol.RunID, of func(protocol.RunID) (cas.Standing, error)) error {
 	if e.queue() == nil {
 		return nil
 	}
@@ -200,7 +220,7 @@ func (e *Engine) Arrived(ctx context.Context, runs []protocol.RunID) error {
 		head, _, err := e.Store.Tip(ctx, run)
 		var x cas.Standing
 		if err == nil {
-			x, _, err = e.Arriving(ctx, run)
+			x, err = of(run)
 		}
 		if err == nil && x.Run != "" {
 			x.At = head

@@ -416,7 +416,7 @@ func WaitingOf(w rules.WaitingVisit) api.Waiting {
 
 func (b *viewer) info() error {
 	i := b.s.Info
-	b.v.Info = api.RunInfo{Title: i.Title, Type: i.Type, Scope: i.Scope, Tags: i.Tags, CreatedBy: i.CreatedBy,
+	b.v.Info = api.RunInfo{Title: i.Title, Type: i.Type, Scope: i.Scope, Tags: i.Tags, CreatedBy: i.CreatedBy, ClaimedBy: i.ClaimedBy,
 		TargetUser: i.TargetUser, RequestID: i.RequestID, Workspace: i.Workspace, File: i.File, Parent: i.Parent, ForkedFrom: text(i.Forked), Trigger: i.Trigger, CausedBy: i.CausedBy}
 	b.v.Info.Inputs = b.s.Opened().Raw
 	if b.e.elsewhere(b.s) {

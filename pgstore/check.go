@@ -21,7 +21,7 @@ func Check(ctx context.Context, dsn string) (r Report, err error) {
 	if err != nil {
 		return r, err
 	}
-	c, err := connect(ctx, a, nil)
+	c, err := connect(ctx, a, postgres.Addressed, nil)
 	if err != nil {
 		return r, err
 	}
@@ -32,6 +32,13 @@ func Check(ctx context.Context, dsn string) (r Report, err error) {
 	m, there, err := metaOf(ctx, c, readMeta)
 	if err != nil {
 		return r, fmt.Errorf("%s: %w", a.Shown, classify(ctx, err))
+	}
+	if there {
+		found, err := c.strangers(ctx)
+		if err != nil {
+			return r, fmt.Errorf("%s: %w", a.Shown, classify(ctx, err))
+		}
+		r.Findings = append(r.Findings, found...)
 	}
 	if r.Meta = m; !there {
 		r.Findings = append(r.Findings, Finding{Setting: "the store", Actual: "absent", Want: "wf store init", Fatal: true})

@@ -8,9 +8,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgconn"
-
 	"wf/cas"
+	"wf/postgres"
 	"wf/protocol"
 )
 
@@ -67,12 +66,11 @@ func (s *Store) writeGroup(group []*request, unclear bool) {
 		}
 		maybe, err := s.try(group, unclear)
 		unclear = unclear || maybe
-		refused, isRefusal := errors.AsType[*pgconn.PgError](err)
 		switch {
 		case err == nil:
 			s.outage.note(&s.outage.commits, nil)
 			return
-		case isRefusal && (refused.Code == "40P01" || refused.Code == "40001"):
+		case postgres.Deadlocked(err):
 			if tries++; tries < 3 {
 				continue
 			}
@@ -136,7 +134,7 @@ func (s *Store) dropWriter() {
 
 // try sends a group once, and answers its callers where it is known what became of it. maybe is that it is not.
 func (s *Store) try(group []*request, unclear bool) (maybe bool, err error) {
-	if s.write == nil || s.write.PG.IsClosed() {
+	if s.write == nil || s.write.Closed() {
 		s.dropWriter()
 		if s.write, err = s.writer(s.life); err != nil {
 			s.write = nil

@@ -3,16 +3,14 @@ package pgstore
 import (
 	"context"
 
-	"github.com/jackc/pgx/v5/pgconn"
-
 	"wf/postgres"
 )
 
 // conn is a connection. It is used by one goroutine at a time.
 type conn struct{ *postgres.Conn }
 
-func connect(ctx context.Context, a *postgres.Address, valid pgconn.ValidateConnectFunc) (*conn, error) {
-	c, err := a.Connect(ctx, valid)
+func connect(ctx context.Context, a *postgres.Address, want postgres.Server, valid func(context.Context, *postgres.Conn) error) (*conn, error) {
+	c, err := a.Connect(ctx, want, valid)
 	return &conn{c}, err
 }
 

@@ -10,7 +10,7 @@ func (s *Store) Elsewhere() { s.follows.history = "another" }
 
 // Deallocate has the session of the committer, which is at rest, forget what was prepared, as a pooler does that gives its clients other sessions.
 func (s *Store) Deallocate(ctx context.Context) (n int, err error) {
-	return s.write.Prepared(), s.write.PG.Exec(ctx, "deallocate all").Close()
+	return s.write.Prepared(), s.write.do(ctx, "deallocate all")
 }
 
 // MostMoved is how many heads a look at what moved names at most.

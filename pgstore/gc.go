@@ -8,9 +8,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgconn"
-
 	"wf/cas"
+	"wf/postgres"
 	"wf/protocol"
 )
 
@@ -126,7 +125,7 @@ func (c *collector) write(ctx context.Context, statements ...statement) (out []r
 			return nil, context.Cause(ctx)
 		}
 		out, _, err = c.c.transact(statements...)
-		if e, ok := errors.AsType[*pgconn.PgError](err); !ok || e.Code != "40P01" && e.Code != "40001" {
+		if !postgres.Deadlocked(err) {
 			break
 		}
 	}

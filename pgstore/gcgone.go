@@ -28,7 +28,7 @@ const dropStates = `delete from wf.derived d using wf.heads h where h.gone and s
 
 // dropGone removes what is left of runs that were deleted, and of changes that every follower has seen.
 func (c *collector) dropGone(ctx context.Context) error {
-	_, err := c.write(ctx, statement{dropStates, []param{text(protocol.RunHead("")), text(cas.StateKey(""))}}, statement{dropChanges, nil})
+	_, err := c.write(ctx, statement{dropStates, []param{text(protocol.RunHead("")), text(cas.StateKey(""))}}, statement{dropMarks, []param{text(protocol.RunHead("")), text(elsewhere)}}, statement{dropChanges, nil})
 	if err != nil {
 		return err
 	}

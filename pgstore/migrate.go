@@ -6,8 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgconn"
-
 	"wf/postgres"
 	"wf/protocol"
 )
@@ -21,6 +19,9 @@ func Init(ctx context.Context, dsn string, r Roles) (Meta, error) {
 			err = m.usable() // the rights are of all tables of this layout
 		} else if err == nil {
 			err = c.made(ctx, m)
+		}
+		if err == nil {
+			err = c.unspoiled(ctx)
 		}
 		for _, g := range r.grants() {
 			if err == nil {
@@ -43,6 +44,9 @@ func Migrate(ctx context.Context, dsn string, tell func(string)) (Meta, error) {
 			there, err := c.locked(ctx, m)
 			if err == nil && !there {
 				err = errNoStore
+			}
+			if err == nil {
+				err = c.unspoiled(ctx)
 			}
 			if err != nil {
 				return err
@@ -95,7 +99,7 @@ func change(ctx context.Context, dsn string, by func(*conn, *Meta) error) (m Met
 	if err != nil {
 		return m, err
 	}
-	c, err := connect(ctx, a, pgconn.ValidateConnectTargetSessionAttrsReadWrite)
+	c, err := connect(ctx, a, postgres.Writable, nil)
 	if err != nil {
 		return m, err
 	}
@@ -113,7 +117,10 @@ func (c *conn) locked(ctx context.Context, m *Meta) (there bool, err error) {
 	if err := c.do(ctx, fmt.Sprintf("begin; set local synchronous_commit = on; set local client_min_messages = warning; select pg_advisory_xact_lock(%d)", lockKey)); err != nil {
 		return false, err
 	}
-	// Another statement, after the lock: it sees what the one before has made.
+	// Other statements, after the lock: they see what the one before has made.
+	if err := c.ownPlace(ctx); err != nil {
+		return false, err
+	}
 	found, err := c.query(ctx, "select to_regclass('wf.meta') is not null")
 	if err != nil || found[0][0][0] == 0 {
 		return false, err
@@ -131,7 +138,7 @@ create table wf.meta (one boolean primary key default true check (one), layout i
 	for _, s := range steps {
 		sql = append(sql, s.sql)
 	}
-	sql = append(sql, fmt.Sprintf("insert into wf.meta(layout, min_writer, uuid) values (%d, %d, gen_random_uuid())", len(steps), writer))
+	sql = append(sql, pinFunctions, fmt.Sprintf("insert into wf.meta(layout, min_writer, uuid) values (%d, %d, gen_random_uuid())", len(steps), writer))
 	for _, s := range sql {
 		if err := c.do(ctx, s); err != nil {
 			return err
@@ -155,6 +162,11 @@ func (c *conn) migrated(ctx context.Context, m *Meta, waited bool) (older bool, 
 			return false, err
 		}
 		waited = false // for a later one
+	}
+	if !older && m.Layout == len(steps) { // a later layout may have others
+		if err := c.do(ctx, pinFunctions); err != nil {
+			return false, err
+		}
 	}
 	return older, c.do(ctx, fmt.Sprintf("update wf.meta set layout = greatest(layout, %d), min_writer = greatest(min_writer, %d); commit", m.Layout, m.MinWriter))
 }

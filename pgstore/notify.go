@@ -4,8 +4,6 @@ import (
 	"encoding/hex"
 	"sync"
 	"time"
-
-	"github.com/jackc/pgx/v5/pgconn"
 )
 
 // A batch that makes a run due, an answer above all, rings: by NOTIFY, over a connection that is not the committer's, once it is stored.
@@ -51,16 +49,16 @@ func (s *Store) hear() {
 	}
 	defer c.close()
 	own := hex.EncodeToString(s.by)
-	c.Heard = func(n *pgconn.Notification) {
-		if n.Channel == channel && n.Payload != own {
+	c.Heard = func(on, by string) {
+		if on == channel && by != own {
 			s.hint()
 		}
 	}
-	if _, err := c.query(s.life, "listen "+channel); err != nil {
+	if err := c.Listen(s.life, channel); err != nil {
 		return
 	}
 	s.hint() // what was told before is not told again
 	for err == nil {
-		err = c.PG.WaitForNotification(s.life)
+		err = c.Await(s.life)
 	}
 }

@@ -11,8 +11,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgconn"
-
 	"wf/cas"
 	"wf/postgres"
 	"wf/protocol"
@@ -61,6 +59,7 @@ type Store struct {
 	due     chan struct{} // holds a hint that runs are due
 	seen    seen
 	recent  recent
+	marks   marks
 }
 
 var (
@@ -102,16 +101,11 @@ func Open(ctx context.Context, dsn string, o Options) (*Store, error) {
 
 // connect opens a connection and looks at the store behind it: another one may answer at the same address now.
 func (s *Store) connect(ctx context.Context, writes bool) (*conn, error) {
-	valid := pgconn.ValidateConnectTargetSessionAttrsPrimary // a standby may lack what was acknowledged
+	want := postgres.Primary
 	if writes {
-		valid = pgconn.ValidateConnectTargetSessionAttrsReadWrite
+		want = postgres.Writable
 	}
-	c, err := connect(ctx, s.a, func(ctx context.Context, pg *pgconn.PgConn) error {
-		if err := valid(ctx, pg); err != nil {
-			return err
-		}
-		return s.seen.check(ctx, &conn{&postgres.Conn{PG: pg}}, s.uuid)
-	})
+	c, err := connect(ctx, s.a, want, func(ctx context.Context, c *postgres.Conn) error { return s.seen.check(ctx, &conn{c}, s.uuid) })
 	if err != nil {
 		return nil, err
 	}
@@ -154,8 +148,11 @@ func (s *Store) known(ctx context.Context, c *conn, writes bool) error {
 		return err
 	case !there:
 		return errNoStore
-	case s.uuid == "":
-		s.uuid = m.UUID // by Open, before others know the store
+	case s.uuid == "": // by Open, before others know the store
+		if err := c.unspoiled(ctx); err != nil {
+			return err
+		}
+		s.uuid = m.UUID
 	}
 	return s.matches(m)
 }
@@ -230,7 +227,7 @@ func (s *Store) on(ctx context.Context, f func(c *conn) (begun bool, err error))
 			}
 		}
 		begun, err := f(c)
-		if c.PG.IsClosed() {
+		if c.Closed() {
 			c.close()
 			s.follows.lost.Store(true)
 			if used && !begun && ctx.Err() == nil {

@@ -129,9 +129,9 @@ var errNoCancel = fmt.Errorf("no cancel request is sent")
 // A dead peer is noticed after 25 s: a COMMIT has no deadline.
 var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 10 * time.Second, Interval: 5 * time.Second, Count: 3}
 
-// Connect opens a connection, whatever the database behind it holds. Of several hosts it is the first that is valid; nil takes any. That a host is
-// an older copy counts only where no other host is away, which may be the one that is not.
-func (a *Address) Connect(ctx context.Context, valid pgconn.ValidateConnectFunc) (*Conn, error) {
+// Connect opens a connection, whatever the database behind it holds. Of several hosts it is the first that is the kind of server that is wanted, and that
+// valid takes; nil takes any. That a host is an older copy counts only where no other host is away, which may be the one that is not. Nothing else opens one.
+func (a *Address) Connect(ctx context.Context, want Server, valid func(context.Context, *Conn) error) (*Conn, error) {
 	c, open := new(Conn), new(atomic.Bool)
 	answered := map[string]bool{} // of the hosts; written by the check alone, as an attempt that was given up may still dial
 	cfg := a.cfg.Copy()
@@ -145,14 +145,16 @@ func (a *Address) Connect(ctx context.Context, valid pgconn.ValidateConnectFunc)
 	cfg.OnNotice = func(_ *pgconn.PgConn, n *pgconn.Notice) { c.notice = n }
 	cfg.OnNotification = func(_ *pgconn.PgConn, n *pgconn.Notification) {
 		if c.Heard != nil {
-			c.Heard(n)
+			c.Heard(n.Channel, n.Payload)
 		}
 	}
-	if valid != nil {
-		cfg.ValidateConnect = func(ctx context.Context, pg *pgconn.PgConn) error {
-			answered[pg.Conn().RemoteAddr().String()] = true
-			return valid(ctx, pg)
+	addressed := cfg.ValidateConnect // by target_session_attrs
+	cfg.ValidateConnect = func(ctx context.Context, pg *pgconn.PgConn) error {
+		answered[pg.Conn().RemoteAddr().String()] = true
+		if err := want.check(ctx, &Conn{pg: pg}, addressed); err != nil || valid == nil {
+			return err
 		}
+		return valid(ctx, &Conn{pg: pg})
 	}
 	pg, err := pgconn.ConnectConfig(ctx, cfg)
 	if errors.Is(err, protocol.ErrRolledBack) && len(answered) < a.hosts() {
@@ -162,6 +164,6 @@ func (a *Address) Connect(ctx context.Context, valid pgconn.ValidateConnectFunc)
 		return nil, fmt.Errorf("%s: %w", a.Shown, Classify(ctx, err))
 	}
 	open.Store(true)
-	c.PG = pg
+	c.pg = pg
 	return c, nil
 }

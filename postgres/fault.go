@@ -32,6 +32,9 @@ func Refused(err error, codes ...string) bool {
 	return false
 }
 
+// Deadlocked reports whether a transaction was undone for the sake of another one, so that it may succeed at the next try.
+func Deadlocked(err error) bool { return Refused(err, "40P01", "40001") }
+
 // NoTable reports whether a statement failed because a table, or its schema, is not there.
 func NoTable(err error) bool { return Refused(err, "42P01", "3F000") }
 

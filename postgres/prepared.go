@@ -27,7 +27,7 @@ const settle = `select set_config('plan_cache_mode', 'force_generic_plan', false
 
 // Prepares has a connection prepare its statements, if it may.
 func (c *Conn) Prepares(ctx context.Context) error {
-	got, err := c.Query(ctx, settle, Integer(int32(c.PG.PID())))
+	got, err := c.Query(ctx, settle, Integer(int32(c.pg.PID())))
 	c.prepared = prepared{direct: len(got) == 1, names: map[string]string{}}
 	return err
 }

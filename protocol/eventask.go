@@ -1,5 +1,7 @@
 package protocol
 
+import "cmp"
+
 // WaitKind is what a visit waits for.
 type WaitKind string
 
@@ -63,9 +65,13 @@ type Answered struct {
 
 // MessageIn is a message that came from outside while the run was on.
 type MessageIn struct {
-	Source string `cbor:"source" json:"source"`
+	Source string `cbor:"source" json:"source"` // as its sender says
 	Text   Text   `cbor:"text" json:"text"`
+	By     string `cbor:"by,omitempty" json:"by,omitempty"` // who sent it: the user, or the name of a token
 }
+
+// Sender is who sent it; in older journals its source alone says that.
+func (m MessageIn) Sender() string { return cmp.Or(m.By, m.Source) }
 
 // TimerFired ends a wait; Due is what it was set to.
 type TimerFired struct {

@@ -86,7 +86,14 @@ func takeOver(ctx context.Context, u *compose.Setup, s store.Store, heads []cas.
 	if err := notify.PassOver(ctx, s, time.Now(), heads); err != nil {
 		return err
 	}
-	return u.Pins(s).Adopt(ctx, heads)
+	if err := u.Pins(s).Adopt(ctx, heads); err != nil {
+		return err
+	}
+	runs := make([]protocol.RunID, len(heads))
+	for i, h := range heads {
+		runs[i] = protocol.RunOf(h.Name)
+	}
+	return u.Engine(s, nil).Adopted(ctx, runs)
 }
 
 func headsToAdopt(ctx context.Context, u *compose.Setup, s store.Store, refs []string) ([]cas.Head, error) {

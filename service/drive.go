@@ -29,6 +29,19 @@ func caller(ctx context.Context) string {
 	return compose.User()
 }
 
+// creator is who begins a run, and who its request says that is, where it says somebody else. A request that came over a socket or a network is that of its
+// caller: what it says is a claim. The process itself says it of its user.
+func creator(ctx context.Context, said string) (by, claimed string) {
+	by = caller(ctx)
+	switch _, remote := api.CallerOf(ctx); {
+	case said == "" || said == by:
+		return by, ""
+	case remote:
+		return by, said
+	}
+	return said, ""
+}
+
 // bound is the name of the person that a request comes from, "" where that is the user of this process.
 func bound(ctx context.Context) string {
 	c, ok := api.CallerOf(ctx)
@@ -60,8 +73,9 @@ func (l *Local) Start(ctx context.Context, s api.Start) (protocol.RunID, bool, e
 		return "", false, err
 	}
 	x := engine.Launch{CausedBy: caused, Title: s.Title, Description: s.Description, Type: s.Type, Scope: s.Scope, Tags: s.Tags,
-		CreatedBy: cmp.Or(s.CreatedBy, caller(ctx)), TargetUser: s.TargetUser, RequestID: s.RequestID,
+		TargetUser: s.TargetUser, RequestID: s.RequestID,
 		Models: models, Context: protocol.ContextMode(s.Context), Cache: s.Cache, AllowSecretInputs: s.AllowSecretInputs}
+	x.CreatedBy, x.ClaimedBy = creator(ctx, s.CreatedBy)
 	if s.Firing != "" {
 		if err := l.ofFiring(f, s, &x); err != nil {
 			return "", false, err
@@ -339,7 +353,7 @@ func limitOf(ctx context.Context, name string, value json.RawMessage) (protocol.
 func (l *Local) Send(ctx context.Context, run protocol.RunID, m api.Message) error {
 	l.moving.RLock()
 	defer l.moving.RUnlock()
-	if err := l.Engine.Message(ctx, run, m.Source, m.Text); err != nil {
+	if err := l.Engine.MessageBy(ctx, run, caller(ctx), m.Source, m.Text); err != nil {
 		return err
 	}
 	st, err := l.Engine.State(ctx, run)

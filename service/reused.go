@@ -58,7 +58,7 @@ func (l *Local) Reused(ctx context.Context, run protocol.RunID, s api.Start) err
 		{"type", s.Type == "" || d.Type == s.Type},
 		{"scope", s.Scope == "" || d.Scope == s.Scope},
 		{"tags", len(s.Tags) == 0 || slices.Equal(d.Tags, s.Tags)},
-		{"created_by", s.CreatedBy == "" || d.CreatedBy == s.CreatedBy},
+		{"created_by", s.CreatedBy == "" || d.CreatedBy == s.CreatedBy || d.ClaimedBy == s.CreatedBy},
 		{"target_user", s.TargetUser == "" || d.TargetUser == s.TargetUser},
 		{"models", modelsAre(d.Models, s.Models)},
 		{"context", string(d.Context) == s.Context},

@@ -126,7 +126,7 @@ func (o *outTo) write(fill func(io.Writer) error) error {
 	if o == nil {
 		return nil
 	}
-	return o.Replace(fill)
+	return o.Replace(compose.Shared, fill)
 }
 
 func (o *outTo) close() {

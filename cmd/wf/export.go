@@ -48,7 +48,7 @@ func (a *app) export(ctx context.Context, here *target, run protocol.RunID, o ap
 	}
 	defer to.Close()
 	var stats cas.Stats
-	err = to.Replace(func(w io.Writer) error {
+	err = to.Replace(compose.Private, func(w io.Writer) error {
 		file := &sink{to: w}
 		err := proof.Archived(ctx, here, run, o, func(r io.Reader) (err error) {
 			stats, err = cas.CountCAR(io.TeeReader(r, file))

@@ -35,10 +35,13 @@ func TestK12AJobKeepsItsFieldsAndStartsOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	for field, want := range map[string]string{"title": `"A title"`, "description": `"What for"`, "type": `"general"`, "scope": `"tools"`,
-		"tags": `["a","b"]`, "created_by": `"claude"`, "target_user": `"bob"`, "request_id": `"ef2903d1"`, "inputs": `{"topic":"snow"}`} {
+		"tags": `["a","b"]`, "claimed_by": `"claude"`, "target_user": `"bob"`, "request_id": `"ef2903d1"`, "inputs": `{"topic":"snow"}`} {
 		if !strings.Contains(string(got), `"`+field+`":`+want) {
 			t.Errorf("%s is not %s in %s", field, want, got)
 		}
+	}
+	if v.Info.CreatedBy == "claude" {
+		t.Error("the run is of the one whom the request names")
 	}
 	var list struct{ Items []api.Row }
 	if s.call("GET", "/v1/runs?all=true", nil, &list); len(list.Items) != 1 {

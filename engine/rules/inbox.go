@@ -57,8 +57,8 @@ func (s *State) Said() (protocol.Answered, error) {
 	if err != nil {
 		return protocol.Answered{}, err
 	}
-	by := s.Inbox[len(s.Inbox)-1].Source
-	return protocol.Answered{By: by, Source: by, Text: protocol.NewText(text), Messages: len(s.Inbox)}, nil
+	last := s.Inbox[len(s.Inbox)-1]
+	return protocol.Answered{By: last.Sender(), Source: last.Source, Text: protocol.NewText(text), Messages: len(s.Inbox)}, nil
 }
 
 // Inject puts what waits in the inbox behind the injected text of a visit of role, where that is an

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 )
 
@@ -68,6 +69,12 @@ func (b *Bouncer) Restart() error {
 // DSN is the address of a database of the server through the pool.
 func (b *Bouncer) DSN(database string) string {
 	return fmt.Sprintf("postgres://wf@/%s?host=%s&port=%d", database, b.dir, bouncerPort)
+}
+
+// Of is the address through the pool of the database at an address of the server.
+func (b *Bouncer) Of(dsn string) string {
+	name, _, _ := strings.Cut(strings.TrimPrefix(dsn, "postgres://wf@/"), "?")
+	return b.DSN(name)
 }
 
 // Stop ends it and removes its directory.

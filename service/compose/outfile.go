@@ -82,10 +82,17 @@ func (o *File) Open(flags int, mode fs.FileMode) (*os.File, error) {
 	return f, nil
 }
 
-// Replace has write fill it. One that is there keeps its old content until the new one is complete; what is no
+// Modes of files that are made: what a run holds is its user's alone, as with restic, and what is made to be handed on, such as
+// the report of a test, is as the user's umask has it.
+const (
+	Private fs.FileMode = 0o600
+	Shared  fs.FileMode = 0o666
+)
+
+// Replace has write fill it. One that is there keeps its mode, and its old content until the new one is complete; one that is not is made with mode. What is no
 // file, a pipe or a device, is written to as it is.
-func (o *File) Replace(write func(io.Writer) error) error {
-	mode := fs.FileMode(0o644)
+func (o *File) Replace(mode fs.FileMode, write func(io.Writer) error) error {
+	made := mode
 	switch info, err := o.dir.Stat(o.name); {
 	case err == nil && info.IsDir():
 		return protocol.ErrUsage.With("", "%s is a directory; name a file in it", o.path)
@@ -96,10 +103,10 @@ func (o *File) Replace(write func(io.Writer) error) error {
 		}
 		return errors.Join(write(f), f.Close())
 	case err == nil:
-		mode = info.Mode().Perm()
+		made, mode = Private, info.Mode().Perm()
 	}
 	fresh := filepath.Join(filepath.Dir(o.name), ".wf-export-"+rand.Text())
-	f, err := o.dir.OpenFile(fresh, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	f, err := o.dir.OpenFile(fresh, os.O_WRONLY|os.O_CREATE|os.O_EXCL, made)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return protocol.ErrUsage.With("", "there is no directory %s", filepath.Dir(o.path))
@@ -109,7 +116,7 @@ func (o *File) Replace(write func(io.Writer) error) error {
 	if err = write(f); err == nil {
 		err = f.Sync()
 	}
-	if err = errors.Join(err, f.Close()); err == nil {
+	if err = errors.Join(err, f.Close()); err == nil && made != mode {
 		err = o.dir.Chmod(fresh, mode)
 	}
 	if err == nil {

@@ -1,7 +1,9 @@
 package compose
 
 import (
+	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -39,7 +41,7 @@ func TestALinkOfTheUserIsWrittenThroughWhereItStays(t *testing.T) {
 		if err := f.Close(); err != nil {
 			return err
 		}
-		return o.Replace(func(w io.Writer) error {
+		return o.Replace(Private, func(w io.Writer) error {
 			_, err := io.WriteString(w, "new")
 			return err
 		})
@@ -69,5 +71,49 @@ func TestALinkOfTheUserIsWrittenThroughWhereItStays(t *testing.T) {
 	}
 	if b, err := os.ReadFile(filepath.Join(out, "away")); err != nil || string(b) != "old" {
 		t.Errorf("away: %q, %v", b, err)
+	}
+}
+
+// A file that is made has the mode that was asked for, less what the umask takes; one that is there keeps its own.
+func TestModesOfWhatIsReplaced(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	umask := func() fs.FileMode { // of this process, by what it makes
+		f, err := os.OpenFile("umask", os.O_CREATE|os.O_WRONLY, 0o777)
+		if err != nil {
+			t.Fatal(err)
+		}
+		info, err := f.Stat()
+		if err := errors.Join(err, f.Close()); err != nil {
+			t.Fatal(err)
+		}
+		return 0o777 &^ info.Mode().Perm()
+	}()
+	for _, was := range []fs.FileMode{0, 0o600, 0o640, 0o644, 0o666} {
+		for _, mode := range []fs.FileMode{Private, Shared} {
+			name, want := "file", mode&^umask
+			if was != 0 {
+				if err := errors.Join(os.WriteFile(name, []byte("old"), 0o600), os.Chmod(name, was)); err != nil {
+					t.Fatal(err)
+				}
+				want = was
+			}
+			o, err := OutFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = o.Replace(mode, func(w io.Writer) error {
+				_, err := io.WriteString(w, "new")
+				return err
+			})
+			o.Close()
+			info, gone := os.Stat(name)
+			if err := errors.Join(err, gone); err != nil || info.Mode().Perm() != want {
+				t.Errorf("%v over %v: %v, %v; want %v", mode, was, info.Mode(), err, want)
+			}
+			if err := os.Remove(name); err != nil {
+				t.Fatal(err)
+			}
+		}
 	}
 }

@@ -5,8 +5,6 @@ import (
 	"encoding/hex"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgconn"
-
 	"wf/postgres"
 )
 
@@ -72,17 +70,17 @@ func (s *Store) listen(hints chan<- struct{}) {
 		default: // there is one
 		}
 	}
-	c.Heard = func(n *pgconn.Notification) {
-		if n.Payload != own {
+	c.Heard = func(_, by string) {
+		if by != own {
 			hint()
 		}
 	}
-	if c.Do(s.life, "listen "+channel) != nil {
+	if c.Listen(s.life, channel) != nil {
 		return
 	}
 	hint() // what was reported before is not reported again
 	for err == nil {
-		err = c.PG.WaitForNotification(s.life)
+		err = c.Await(s.life)
 	}
 }
 

@@ -65,7 +65,7 @@ func (k *keeper) Begin(ctx context.Context, changes bool) (line.Turn, error) {
 		if err = t.read(); err == nil {
 			return t, nil
 		}
-		again := t.c.PG.IsClosed() && !fresh && t.ctx.Err() == nil
+		again := t.c.Closed() && !fresh && t.ctx.Err() == nil
 		if err = t.leave(err); !again {
 			return nil, err
 		}
@@ -73,20 +73,19 @@ func (k *keeper) Begin(ctx context.Context, changes bool) (line.Turn, error) {
 }
 
 func (t *turn) read() error {
-	var before []postgres.Statement
 	if t.changes {
-		before = append(postgres.Begin[:len(postgres.Begin):len(postgres.Begin)], postgres.Statement{SQL: beginTurn}, postgres.Statement{SQL: lockMeta})
+		return t.hear(t.c.Begin, postgres.Statement{SQL: beginTurn}, postgres.Statement{SQL: lockMeta})
 	}
-	return t.hear(before)
+	return t.hear(t.c.Pipeline)
 }
 
 // hear reads the changes behind those that were heard, or all jobs where that would not be all of them.
-func (t *turn) hear(before []postgres.Statement) error {
+func (t *turn) hear(send func(context.Context, []postgres.Statement) ([]postgres.Rows, error), before ...postgres.Statement) error {
 	since := t.version
 	if t.all = !t.known; t.all {
 		since = -1
 	}
-	out, err := t.c.Pipeline(t.ctx, append(before, postgres.Statement{SQL: readNews, Params: []postgres.Param{t.s.clock(), postgres.Long(since)}}))
+	out, err := send(t.ctx, append(before, postgres.Statement{SQL: readNews, Params: []postgres.Param{t.s.clock(), postgres.Long(since)}}))
 	if err != nil {
 		return err
 	}
@@ -97,7 +96,7 @@ func (t *turn) hear(before []postgres.Statement) error {
 	version, swept := postgres.ReadLong(got[0][1]), postgres.ReadLong(got[0][2])
 	if !t.all && (version < t.version || swept > t.version) { // the database was put back; or this hub was away for long
 		t.known = false
-		return t.hear(nil)
+		return t.hear(t.c.Pipeline)
 	}
 	t.at, t.heard = time.UnixMicro(postgres.ReadLong(got[0][0])), time.Now()
 	t.now = t.at
@@ -186,7 +185,7 @@ func (t *turn) End() { _ = t.leave(nil) }
 
 func (t *turn) leave(err error) error {
 	defer t.stop()
-	if t.changes && !t.c.PG.IsClosed() && t.c.Do(t.ctx, "rollback") != nil {
+	if t.changes && !t.c.Closed() && t.c.Rollback(t.ctx) != nil {
 		t.c.Close()
 	}
 	return t.s.give(t.ctx, t.c, err)

@@ -7,8 +7,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/jackc/pgx/v5/pgconn"
-
 	"wf/postgres"
 	"wf/protocol"
 )
@@ -26,6 +24,30 @@ type meta struct {
 	layout int
 	uuid   string
 	digest []byte
+}
+
+// place is where the queue lies, whatever the search_path of a role or of an address says.
+var place = postgres.Place{Schema: "wfhub", Meta: "meta", Own: []string{"boxes", "jobs", "links", "meta", "pointers", "workers"}}
+
+// unspoiled is nil for a queue in which nothing of another role would run with the rights of this one.
+func unspoiled(ctx context.Context, c *postgres.Conn) error {
+	found, err := postgres.Strangers(ctx, c, place)
+	for _, f := range found {
+		if f.Fatal {
+			return protocol.ErrStore.With("as an administrator: look at it, and do what is said", "code of another role would run with the rights of this one: %s", f)
+		}
+	}
+	return err
+}
+
+// ownPlace is nil where this role may make a queue: in no schema of another one, who could put what he likes in the place of its tables.
+func ownPlace(ctx context.Context, c *postgres.Conn) error {
+	owner, own, err := place.Owner(ctx, c)
+	if err != nil || own || owner == "" {
+		return err
+	}
+	return protocol.ErrStore.With("as an administrator, if nothing is in it: drop schema wfhub; create schema wfhub authorization ROLE",
+		"the schema wfhub belongs to the role %s, and this role may not act as that one", owner)
 }
 
 // metaOf reads what the tables say of themselves.
@@ -68,7 +90,7 @@ func explain(err error) error {
 
 // prepare makes the tables where there are none, and looks at them. Nothing half made stays.
 func prepare(ctx context.Context, a *postgres.Address) (m meta, err error) {
-	c, err := a.Connect(ctx, pgconn.ValidateConnectTargetSessionAttrsReadWrite)
+	c, err := a.Connect(ctx, postgres.Writable, nil)
 	if err != nil {
 		return m, explain(err)
 	}
@@ -85,6 +107,9 @@ func prepare(ctx context.Context, a *postgres.Address) (m meta, err error) {
 	if err == nil {
 		m, err = metaOf(ctx, c)
 	}
+	if err == nil {
+		err = unspoiled(ctx, c)
+	}
 	return m, explain(postgres.Classify(ctx, err))
 }
 
@@ -100,6 +125,9 @@ func create(ctx context.Context, c *postgres.Conn) error {
 	}
 	if made := got[0][0][0] == 1; made {
 		return c.Do(ctx, "commit")
+	}
+	if err := ownPlace(ctx, c); err != nil {
+		return err
 	}
 	if there := got[0][1][0] == 1; !there {
 		if err := c.Do(ctx, "create schema wfhub"); err != nil {

@@ -28,8 +28,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgconn"
-
 	"wf/hub/queue"
 	"wf/hub/queue/line"
 	"wf/postgres"
@@ -124,7 +122,7 @@ func (s *Store) Close() error {
 
 // connect opens a connection to the primary, and looks at what is behind it: another database may answer at the same address now.
 func (s *Store) connect(ctx context.Context) (*postgres.Conn, error) {
-	c, err := s.a.Connect(ctx, pgconn.ValidateConnectTargetSessionAttrsReadWrite)
+	c, err := s.a.Connect(ctx, postgres.Writable, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -193,7 +191,7 @@ func (s *Store) note(err error) {
 
 // give gives a connection back, and says what its error means.
 func (s *Store) give(ctx context.Context, c *postgres.Conn, err error) error {
-	if c.PG.IsClosed() {
+	if c.Closed() {
 		c.Close()
 	} else {
 		s.mu.Lock()
@@ -230,7 +228,7 @@ func (s *Store) query(ctx context.Context, sql string, params ...postgres.Param)
 			return nil, err
 		}
 		got, failed := c.Query(ctx, sql, params...)
-		ended := c.PG.IsClosed()
+		ended := c.Closed()
 		if err = s.give(ctx, c, failed); err == nil || !ended || fresh || ctx.Err() != nil {
 			return got, err
 		}

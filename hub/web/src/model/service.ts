@@ -853,7 +853,8 @@ export interface RunInfo {
   type: string;
   scope: string;
   tags: Array<string> | null;
-  created_by: string;
+  created_by: string; // The user, or the name of the token by which a client started it.
+  claimed_by?: string; // Who that client says that it is, where that is another name; nothing follows from it.
   target_user: string;
   request_id: string;
   workspace: string;
@@ -966,7 +967,7 @@ export interface StartRequest {
   type?: string;
   scope?: string;
   tags?: Array<string>;
-  created_by?: string;
+  created_by?: string; // Over HTTP a claim, kept as claimed_by: the run is of the token's name.
   target_user?: string;
   request_id?: string; // The same id starts nothing twice.
   firing?: string; // A minute at which the schedule of the workflow is due, in RFC 3339: the run is that of the firing, whose request id it has, and is started once. It takes no inputs.
