@@ -80,14 +80,23 @@ func NewPins(s Pinned, stateDir string) *Pins {
 // anything of it is performed. It returns when that is on disk; of many callers one waits for the disk. Where it cannot be noted the run is the user's own in this process
 // alone, and the error says so.
 func (p *Pins) Begin(ctx context.Context, run protocol.RunID, head protocol.Link, seq protocol.Seq) error {
-	h := Head{Name: protocol.RunHead(run), Link: head, Seq: seq}
+	err := p.BeginAll(ctx, []Head{{Name: protocol.RunHead(run), Link: head, Seq: seq}})
 	if p.state == "" {
-		p.know(h)
-		return fmt.Errorf("run %s is not noted outside of the store: %w", run, errNoState)
+		err = fmt.Errorf("run %s is not noted outside of the store: %w", run, err)
 	}
-	err := changePinned(context.WithoutCancel(ctx), p.state, p.s.Dir(), func(w *PinnedHeads) { w.begin([]Head{h}) }, h)
+	return err
+}
+
+// BeginAll is Begin for several runs, by their heads.
+func (p *Pins) BeginAll(ctx context.Context, all []Head) error {
+	err := error(errNoState)
+	if p.state != "" {
+		err = changePinned(context.WithoutCancel(ctx), p.state, p.s.Dir(), func(w *PinnedHeads) { w.begin(all) }, all...)
+	}
 	if err != nil {
-		p.know(h)
+		for _, h := range all {
+			p.know(h)
+		}
 	}
 	return err
 }

@@ -82,6 +82,15 @@ func (st *Staged) Entries() []protocol.Entry { return st.entries }
 // Blocks are those that are written with the events, these included.
 func (st *Staged) Blocks() []Block { return st.batch.Blocks }
 
+// AllOf is what was staged in several journals, each its first events and under no claim, as one batch: all of it is stored, or nothing.
+func AllOf(all []*Staged) (b Batch) {
+	for _, st := range all {
+		b.Blocks, b.Derived = append(b.Blocks, st.batch.Blocks...), append(b.Derived, st.batch.Derived...)
+		b.Moves, b.Runs = append(b.Moves, st.batch.Moves...), append(b.Runs, st.batch.Runs...)
+	}
+	return b
+}
+
 // Commit writes what was staged in one transaction, in the order of staging and with nothing
 // left out. It returns the events once they are on disk.
 //

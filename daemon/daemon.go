@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"log/slog"
@@ -56,6 +57,7 @@ type Daemon struct {
 	notify *notify.Deliverer
 	traces *exporter // nil without a collector
 	hooks  hooks
+	events events
 	told   sync.Map // what keeps schedules and webhooks from being served, and about which the log has a line
 }
 
@@ -125,6 +127,9 @@ func New(u *compose.Setup, s store.Store, o Options) (*Daemon, error) {
 		return nil, err
 	}
 	d.notify.Notice = m.notified
+	d.events = events{o: hook.SpoolOptions{Dir: eventsIn(s.Beside()), Log: o.Log, Count: m.hooked, Now: time.Now}, key: func() ([]byte, error) { return u.KeptSeal(eventsKey) },
+		names: map[string]named{}, read: map[string]compose.Definition{}}
+	d.events.register(all)
 	d.probe = newProbe(k.looked, func(ctx context.Context) error {
 		_, err := s.Head(ctx, "")
 		return err
@@ -177,6 +182,7 @@ func (d *Daemon) Start() {
 	d.Supervisor.work.Go(func() { d.census.run(d.Supervisor.ctx, d.Supervisor.looked) })
 	d.Supervisor.work.Go(func() { d.notify.Serve(d.Supervisor.ctx) })
 	d.Supervisor.work.Go(func() { d.retains(d.Supervisor.ctx) })
+	d.startEvents()
 	d.Supervisor.work.Go(d.indexes)
 	if d.traces != nil {
 		d.Supervisor.work.Go(func() { d.traces.run(d.Supervisor.ctx) })
@@ -192,10 +198,14 @@ func (d *Daemon) Start() {
 // recorded.
 func (d *Daemon) Close() error {
 	d.probe.end()
+	left, err := d.events.close()
+	if left > 0 {
+		d.Log.Warn("events of webhooks wait: the next wf serve begins their runs", "events", left)
+	}
 	d.Supervisor.Close()
 	d.Service.Settle()
 	d.live.Close()
-	err := d.replay.Close()
+	err = errors.Join(err, d.replay.Close())
 	d.passed.Close()
 	return err
 }

@@ -12,7 +12,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"wf/engine"
 	"wf/engine/lang"
 	"wf/hub/hook"
 	"wf/protocol"
@@ -50,7 +49,7 @@ func (d *Daemon) hook(_ context.Context, name string) (*hook.Hook, error) {
 		d.tell(f, "the secret of the webhook is not set, or has less than 16 bytes", "set "+strings.Join(f.Program.Workflow.Webhook.Secrets, " or ")+" in the environment of wf serve, and start it again")
 		return nil, nil
 	}
-	h.Take = func(ctx context.Context, e hook.Event) (hook.Taken, error) { return d.take(ctx, h, f.Path, e) }
+	h.Take = func(ctx context.Context, e hook.Event) (hook.Taken, error) { return d.take(ctx, h, f, e) }
 	return h, nil
 }
 
@@ -82,40 +81,84 @@ func (d *Daemon) hooked() (map[string]compose.Found, error) {
 	return by, nil
 }
 
-// take starts the run of an event, and returns when that is on disk.
-func (d *Daemon) take(ctx context.Context, h *hook.Hook, file string, e hook.Event) (hook.Taken, error) {
-	f, err := d.Service.Catalog.Find(file)
+// take keeps an event until its run has begun, and returns when that is on disk.
+func (d *Daemon) take(ctx context.Context, h *hook.Hook, f compose.Found, e hook.Event) (hook.Taken, error) {
+	f, err := d.Service.Catalog.Again(f)
 	if err != nil {
 		return hook.Taken{}, err
 	}
 	if f.Program.Workflow.Webhook == nil || f.Hooked() != nil {
-		return hook.Taken{}, fmt.Errorf("%s was changed since its webhook was read", file)
+		return hook.Taken{}, fmt.Errorf("%s was changed since its webhook was read", f.Path)
 	}
+	spool, err := d.events.open()
+	if err != nil {
+		return hook.Taken{}, err
+	}
+	return spool.Take(ctx, h.Name, e.Request(h), func() (*hook.Kept, hook.Taken, error) { return d.fit(ctx, spool, h, f, e) })
+}
+
+// fit is what is kept of an event; nil for one that begins nothing, or began a run before.
+func (d *Daemon) fit(ctx context.Context, spool *hook.Spool, h *hook.Hook, f compose.Found, e hook.Event) (*hook.Kept, hook.Taken, error) {
 	request := e.Request(h)
-	if run, taken, err := d.taken(ctx, request); taken != nil || err != nil {
-		return hook.Taken{Run: run}, err
+	run, began, err := d.before(ctx, request)
+	if began || err != nil {
+		return nil, hook.Taken{Run: run}, err
 	}
 	unfit := func(err error) error { return fmt.Errorf("%w: %s", hook.ErrUnfit, f.Hide(err.Error())) }
 	body, err := bodyOf(e, h.Kind)
 	if err != nil {
-		return hook.Taken{}, unfit(err)
+		return nil, hook.Taken{}, unfit(err)
 	}
 	inputs, wanted, err := f.Program.Event(lang.Event{Body: body, Headers: e.Headers})
 	if err != nil {
-		return hook.Taken{}, unfit(err)
+		return nil, hook.Taken{}, unfit(err)
 	}
 	if !wanted {
-		return hook.Taken{}, nil
+		return nil, hook.Taken{}, nil
 	}
-	caused, err := protocol.ParseCausedBy(e.Headers[protocol.CausedByHeader]) // where a notification of wf is the event, or began it
+	w := waits{Kind: h.Kind, Delivery: e.Delivery, Dir: d.Service.Dir, CausedBy: e.Headers[protocol.CausedByHeader]} // where a notification of wf is the event, or began it
+	if w.Inputs, err = f.Program.Inputs(inputs); err != nil {
+		return nil, hook.Taken{}, unfit(err)
+	}
+	x, err := w.launch(h.Name, request)
 	if err != nil {
-		return hook.Taken{}, unfit(err)
+		return nil, hook.Taken{}, unfit(err)
 	}
-	run, fresh, err := d.launch(ctx, f, inputs, engine.Launch{RequestID: request, CausedBy: caused, Trigger: &protocol.Trigger{Kind: h.Kind, Name: h.Name, Delivery: e.Delivery}})
-	if errors.Is(err, protocol.ErrInputs) || errors.Is(err, protocol.ErrCausedTooDeep) {
-		err = unfit(err)
+	if err = d.Service.Fits(ctx, f.Definition, x); err != nil {
+		if never(err) {
+			err = unfit(err)
+		}
+		return nil, hook.Taken{}, err
 	}
-	return hook.Taken{Run: run, Fresh: fresh}, err
+	if c := f.Program.Workflow.Concurrency; c != nil && c.OnBusy == protocol.BusyRefuse { // it is to begin now or not at all
+		run, fresh, err := d.launched(ctx, request)(d.Service.Begin(ctx, f.Definition, x))
+		return nil, hook.Taken{Run: run, Fresh: fresh}, err
+	}
+	name, err := d.events.define(d.Service.Setup, spool, f)
+	if err != nil {
+		return nil, hook.Taken{}, err
+	}
+	what, err := protocol.PlainJSON(w)
+	return &hook.Kept{Run: run, Definition: name, What: what}, hook.Taken{}, err
+}
+
+// askTime is how long an event waits for what the store says of it. It is kept where the store is silent: what that would have said
+// shows when its run begins.
+const askTime = time.Second
+
+// before is the run that a request began before; else the one that it will begin.
+func (d *Daemon) before(ctx context.Context, request string) (run protocol.RunID, began bool, err error) {
+	ctx, stop := context.WithTimeout(ctx, askTime)
+	defer stop()
+	if err = d.Service.Store.MayGoOn(ctx); err == nil {
+		var started *protocol.RunStarted
+		run, started, err = d.taken(ctx, request)
+		began = started != nil
+	}
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, protocol.ErrBusy) || errors.Is(err, protocol.ErrUnreachable) {
+		return d.Service.Engine.RequestRun(request), false, nil
+	}
+	return run, began, err
 }
 
 // taken is what a request began before, nil where there is nothing. The ids of runs are short: one that
@@ -126,7 +169,13 @@ func (d *Daemon) taken(ctx context.Context, request string) (protocol.RunID, *pr
 		return "", nil, err
 	}
 	head, err := d.Service.Store.Head(ctx, protocol.RunHead(run))
-	if err != nil || !head.Link.Defined() {
+	if err == nil && !head.Link.Defined() {
+		if head, err = d.Service.Store.Head(ctx, protocol.DeletedHead(run)); err == nil && head.Link.Defined() {
+			return run, &protocol.RunStarted{}, nil
+		}
+		return run, nil, err
+	}
+	if err != nil {
 		return run, nil, err
 	}
 	began, err := query.Started(ctx, d.Service.Store, run)

@@ -14,6 +14,7 @@ import (
 
 	"wf/api"
 	"wf/cas"
+	"wf/hub/hook"
 	"wf/metrics"
 	"wf/protocol"
 	"wf/service/compose"
@@ -33,7 +34,7 @@ type meters struct {
 	attempts, failed, steps, waits, answers     *metrics.Counter
 	limits, corrections, compactions, tools     *metrics.Counter
 	calls, tokens, cost, unpriced, fallbacks    *metrics.Counter
-	refused, held, told                         *metrics.Counter
+	refused, held, told, hooks                  *metrics.Counter
 	stepTime, callTime, firstTime, commit, sync *metrics.Histogram
 }
 
@@ -85,6 +86,9 @@ func newMeters(r *metrics.Registry, version string, price func(protocol.Usage) *
 	m.told = r.Counter("wf_notifications_total", "Attempts to deliver a notification, by what came of them; a dead one is not attempted again.",
 		metrics.Label{Name: "status", Values: []string{toldDelivered, toldFailed, toldDead}})
 
+	m.hooks = r.Counter("wf_webhook_events_total", "Signed events of webhooks, by what became of them: kept on disk, repeated, begun; refused by the bounds, not written, dropped.",
+		metrics.Label{Name: "status", Values: []string{hook.CountKept, hook.CountRepeated, hook.CountBegun, hook.CountFull, hook.CountFailed, hook.CountDropped}})
+
 	m.calls = r.Counter("wf_model_calls_total", "Model calls by model and how they ended.", model,
 		metrics.Label{Name: "status", Values: []string{callOK, protocol.StopLength, protocol.StopRefused, protocol.StopOverflow, protocol.StopGivenUp}})
 	m.callTime = r.Histogram("wf_model_call_seconds", "Time that model calls took, by model.", metrics.Seconds, model)
@@ -126,6 +130,9 @@ func (m *meters) notified(result protocol.Data) {
 		m.told.Inc(toldDead)
 	}
 }
+
+// hooked counts what became of an event.
+func (m *meters) hooked(status string) { m.hooks.Inc(status) }
 
 // callOK is how a call ended of which all came.
 const callOK = "ok"

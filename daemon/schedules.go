@@ -50,22 +50,19 @@ func (d *Daemon) Fire(ctx context.Context, x schedule.Firing) (protocol.RunID, b
 	if err := f.Scheduled(); err != nil {
 		return "", false, err // it was changed since it was listed
 	}
-	return d.launch(ctx, f, nil, engine.Launch{RequestID: x.RequestID, Trigger: &protocol.Trigger{Kind: protocol.TriggerSchedule, Name: f.Name, Delivery: x.Due.UTC().Format(time.RFC3339)}})
+	return d.launched(ctx, x.RequestID)(d.Service.Launch(ctx, f.Definition, nil, engine.Launch{CreatedBy: "schedule", RequestID: x.RequestID, Trigger: &protocol.Trigger{Kind: protocol.TriggerSchedule, Name: f.Name, Delivery: x.Due.UTC().Format(time.RFC3339)}}))
 }
 
-// launch begins the run of a request that no client made; one that was begun before is given with fresh false, also
-// where it was deleted.
-func (d *Daemon) launch(ctx context.Context, f compose.Found, inputs map[string]any, x engine.Launch) (protocol.RunID, bool, error) {
-	x.CreatedBy = "webhook"
-	if x.Trigger.Kind == protocol.TriggerSchedule {
-		x.CreatedBy = "schedule"
+// launched is what became of a request that no client made. A run that was begun before is given with fresh false, also where it
+// was deleted.
+func (d *Daemon) launched(ctx context.Context, request string) func(protocol.RunID, bool, error) (protocol.RunID, bool, error) {
+	return func(run protocol.RunID, fresh bool, err error) (protocol.RunID, bool, error) {
+		if errors.Is(err, protocol.ErrRunDeleted) {
+			run, err := d.Service.Engine.RunOfRequest(ctx, request)
+			return run, false, err
+		}
+		return run, fresh, err
 	}
-	run, fresh, err := d.Service.Launch(ctx, f.Definition, inputs, x)
-	if errors.Is(err, protocol.ErrRunDeleted) {
-		run, err := d.Service.Engine.RunOfRequest(ctx, x.RequestID)
-		return run, false, err
-	}
-	return run, fresh, err
 }
 
 // open reports whether a run has not ended.

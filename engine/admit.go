@@ -16,6 +16,7 @@ type Candidate struct {
 	Models    map[string][]string // override of the models by role, "" is every role
 	Limits    protocol.Limits     // as they will hold, raised ones included
 	New       bool                // nothing of it was performed yet
+	Later     bool                // of a new one: it is asked for again when it begins, and nothing is made ready before
 	Fork      bool                // of Run
 	Run       protocol.RunID      // "" for a new one
 }
@@ -31,6 +32,20 @@ func (e *Engine) admit(c Candidate) error {
 		return nil
 	}
 	return e.Admit(c)
+}
+
+// Fits is nil if a run could begin, as far as that is known without the store: its inputs hold no secret, no row of notifications
+// is too long, and Admit lets it. Nothing is written.
+func (e *Engine) Fits(l Launch) error { return e.fits(l, true) }
+
+func (e *Engine) fits(l Launch, later bool) error {
+	if err := l.CausedBy.Allowed(); err != nil {
+		return err
+	}
+	if err := openInputs(l.Program, l.Inputs, l.AllowSecretInputs); err != nil {
+		return err
+	}
+	return e.admit(Candidate{Program: l.Program, File: l.File, Workspace: l.Workspace, Models: l.Models, Limits: l.Program.Workflow.Limits, New: true, Later: later})
 }
 
 // MayDrive reports whether a run may be driven: nil, or the error with which Drive would refuse it before it writes anything.

@@ -34,6 +34,21 @@ func (e *Engine) note(ctx context.Context, run protocol.RunID, head func() (prot
 	}
 }
 
+// noteAll is note for the first events of several runs.
+func (e *Engine) noteAll(ctx context.Context, runs []newRun, first []*cas.Staged) {
+	if e.Pins == nil {
+		return
+	}
+	heads := make([]cas.Head, len(runs))
+	for i, b := range runs {
+		heads[i].Name = protocol.RunHead(b.run)
+		heads[i].Link, heads[i].Seq = first[i].First()
+	}
+	if err := e.Pins.BeginAll(ctx, heads); err != nil {
+		e.warn(fmt.Errorf("another process will take %s that begin now for some from elsewhere: %w", protocol.Plural(len(runs), "run"), err))
+	}
+}
+
 // deepest is how many runs a run is a part of at most: sub-workflows nest as their files do.
 const deepest = 64
 

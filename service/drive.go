@@ -128,31 +128,6 @@ func (l *Local) ofFiring(f compose.Found, s api.Start, x *engine.Launch) error {
 	return nil
 }
 
-// Launch begins a run of a valid workflow, whose path is absolute, and has it driven.
-func (l *Local) Launch(ctx context.Context, d compose.Definition, inputs map[string]any, x engine.Launch) (run protocol.RunID, fresh bool, err error) {
-	p := d.Program
-	if x.Inputs, err = p.Inputs(inputs); err != nil {
-		return "", false, err
-	}
-	if x.Models, _, err = l.ResolveModels(ctx, p, x.Models); err != nil {
-		return "", false, err
-	}
-	if err = l.SecretsSet(p); err != nil {
-		return "", false, err
-	}
-	x.Program, x.Source, x.File, x.Workspace = p, d.Source, d.Path, l.Dir
-	if x.Description == "" {
-		x.Description = p.Workflow.Description
-	}
-	l.moving.RLock()
-	defer l.moving.RUnlock()
-	if run, fresh, err = l.Engine.Begin(ctx, x); err != nil || !fresh {
-		return run, fresh, err
-	}
-	l.Keeper.Keep(run, engine.DriveOptions{By: caller(ctx)})
-	return run, true, nil
-}
-
 // modelsFor checks the roles that models are chosen for, and that the asker may choose them.
 func (l *Local) modelsFor(ctx context.Context, p *lang.Program, given map[string]api.ModelList) (map[string][]string, error) {
 	if len(given) == 0 {

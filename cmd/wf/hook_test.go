@@ -308,7 +308,7 @@ func TestADaemonKilledWhileItTakesAnEvent(t *testing.T) {
 		if again.status != 202 && again.status != 200 || first.status == 202 && (again.status != 200 || again.ID != first.ID) {
 			t.Errorf("killed when %s: %+v, then %+v", moment, first, again)
 		}
-		if last = s.runs(); len(last) != i+1 {
+		if last = s.awaitRuns(i + 1); len(last) != i+1 {
 			t.Errorf("%d events gave %d runs", i+1, len(last))
 		}
 		s.awaitStatus(again.ID, protocol.Done)

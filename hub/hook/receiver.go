@@ -12,8 +12,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/time/rate"
-
 	"wf/api"
 	"wf/hub/guard"
 	"wf/hub/reply"
@@ -24,11 +22,9 @@ import (
 const MaxBody = 1 << 20
 
 const (
-	reading   = 64               // events that are read at once: none of them is known to be signed yet
-	patience  = 10 * time.Second // in which an event must come
-	burst     = 100              // events of one hook at once, and then
-	perSecond = 10
-	retryIn   = "5" // seconds
+	reading  = 64               // events that are read at once: none of them is known to be signed yet
+	patience = 10 * time.Second // in which an event must come
+	retryIn  = "5"              // seconds
 )
 
 // A Hook is what a name serves.
@@ -36,8 +32,9 @@ type Hook struct {
 	Name    string
 	Kind    string
 	Secrets []string // that are set; an event may be signed by any
-	// Take starts what an event starts, and returns when that is on disk. An error wrapping ErrUnfit says that it will
-	// never be taken; after any other one the sender may try again. What it says is for the log.
+	// Take keeps what an event starts, and returns when that is on disk. An error wrapping ErrUnfit says that it will
+	// never be taken, one wrapping ErrFull that too many wait; after any but the first the sender may try again. What it says is
+	// for the log.
 	Take func(ctx context.Context, e Event) (Taken, error)
 }
 
@@ -52,7 +49,7 @@ type Event struct {
 // Taken is what became of an event.
 type Taken struct {
 	Run   protocol.RunID // "" for one that starts nothing
-	Fresh bool           // false for one that was started before
+	Fresh bool           // false for one that was taken before
 }
 
 // ErrUnfit is an event that a workflow cannot take.
@@ -69,9 +66,6 @@ type Receiver struct {
 
 	failed guard.Failures
 	slots  slots
-
-	mu    sync.Mutex
-	rates map[string]*rate.Limiter // by name of a hook that is served
 }
 
 // slots are taken by requests that are read.
@@ -118,11 +112,6 @@ func (rc *Receiver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		rc.refuse(w, r, name, err)
 		return
 	}
-	if !rc.rate(h.Name).AllowN(rc.now(), 1) {
-		rc.Log.Warn("too many events", "webhook", h.Name, "kind", h.Kind, "delivery", signed.Delivery)
-		later(w, errTooMany)
-		return
-	}
 	if h.Kind == protocol.WebhookGitHub && r.Header.Get("X-Github-Event") == "ping" { // GitHub asks whether the hook is there
 		rc.Log.Info("webhook pinged", "webhook", h.Name)
 		w.WriteHeader(http.StatusNoContent)
@@ -134,8 +123,11 @@ func (rc *Receiver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case errors.Is(err, ErrUnfit):
 		log.Warn("the event cannot be taken", "why", err.Error())
 		reply.Error(w, errUnfit)
+	case errors.Is(err, ErrFull):
+		log.Warn("too many events wait; the sender may try again", "why", err.Error())
+		later(w, errTooMany)
 	case err != nil:
-		log.Error("the event was not started; its sender may try again", "why", err.Error(), "fix", protocol.HintOf(err))
+		log.Error("the event was not taken; its sender may try again", "why", err.Error(), "fix", protocol.HintOf(err))
 		later(w, errLater)
 	case taken.Run == "":
 		log.Info("the event starts nothing")
@@ -145,7 +137,7 @@ func (rc *Receiver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if taken.Fresh {
 			status = http.StatusAccepted
 		}
-		log.Info("started by webhook", "run", taken.Run, "fresh", taken.Fresh)
+		log.Info("taken by webhook", "run", taken.Run, "fresh", taken.Fresh)
 		reply.JSON(w, status, api.Started{Schema: "wf.started/v1", ID: taken.Run, Fresh: taken.Fresh})
 	}
 }
@@ -218,19 +210,6 @@ func (rc *Receiver) refuse(w http.ResponseWriter, r *http.Request, name string, 
 func later(w http.ResponseWriter, err error) {
 	w.Header().Set("Retry-After", retryIn)
 	reply.Error(w, err)
-}
-
-// rate bounds the events of a hook. A name is that of a served workflow, so that strangers cannot add any.
-func (rc *Receiver) rate(name string) *rate.Limiter {
-	rc.mu.Lock()
-	defer rc.mu.Unlock()
-	if rc.rates == nil {
-		rc.rates = map[string]*rate.Limiter{}
-	}
-	if rc.rates[name] == nil {
-		rc.rates[name] = rate.NewLimiter(perSecond, burst)
-	}
-	return rc.rates[name]
 }
 
 func (rc *Receiver) now() time.Time {

@@ -99,7 +99,7 @@ func (h *Hub) Handler() http.Handler {
 	}
 	mux.HandleFunc("/v1/", func(w http.ResponseWriter, r *http.Request) { server.Missing(mux, w, r, nothingElse) })
 	mux.Handle("/", h.self)
-	return mux
+	return server.NoRedirects(mux)
 }
 
 // isGone reports whether a job is no longer there, or the queue.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"path"
 	"strings"
 
 	"wf/api"
@@ -154,6 +155,23 @@ func Signed(r *http.Request) bool {
 	return r.Method == http.MethodPost && strings.HasPrefix(r.URL.Path, protocol.WebhookPath)
 }
 
+// NoRedirects has a handler see clean paths alone. A path with "..", "." or "//" in it leads nowhere: http.ServeMux would send the client on to
+// another one, of a route that lets other requests in.
+func NoRedirects(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		p := r.URL.EscapedPath()
+		clean := path.Clean("/" + p)
+		if clean != "/" && strings.HasSuffix(p, "/") {
+			clean += "/"
+		}
+		if p == "/v1" || p != "*" && p != clean {
+			reply.Error(w, notFound(r))
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
 // hook hands an event to what takes it.
 func (s *Server) hook(c *call) (any, error) {
 	if s.Hooks == nil {
@@ -176,7 +194,11 @@ func Upload(r *http.Request) bool {
 // what they may do.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
+	var hooks route
 	for _, r := range routes {
+		if r.path == protocol.WebhookPath+"{name}" {
+			hooks = r
+		}
 		mux.HandleFunc(r.method+" "+r.path, func(w http.ResponseWriter, req *http.Request) {
 			if err := s.serve(r, w, req); err != nil {
 				w.Header().Del("ETag") // of what could not be answered
@@ -194,7 +216,18 @@ func (s *Server) Handler() http.Handler {
 		}
 		s.Page.ServeHTTP(w, r)
 	})
-	return mux
+	others := NoRedirects(mux)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !Signed(r) {
+			others.ServeHTTP(w, r)
+			return
+		}
+		// No credentials were asked for: whatever the path, what answers is what asks for a signature.
+		r.SetPathValue("name", strings.TrimPrefix(r.URL.Path, protocol.WebhookPath))
+		if err := s.serve(hooks, w, r); err != nil {
+			reply.Error(w, err)
+		}
+	})
 }
 
 // serve answers a request of a route.

@@ -116,6 +116,24 @@ func (s Catalog) Find(name string) (Found, error) {
 	return fits[0], nil
 }
 
+// Again reads the file of a workflow of the catalog again. One that has not changed is not compiled again; what it waits for is looked at
+// anew.
+func (s Catalog) Again(f Found) (Found, error) {
+	if f.Program != nil && len(f.Program.Children) == 0 {
+		if source, err := inDirectory(f.Path); err == nil && bytes.Equal(source, f.Source) {
+			return f, f.weigh(s.u)
+		}
+	}
+	now, ok := s.read(f.Path)
+	switch {
+	case !ok:
+		return now, protocol.ErrNotFound.With("", "%s is no workflow any more", f.Path)
+	case now.Problem != "":
+		return now, protocol.ErrInvalid.With("wf validate "+protocol.ShellWord(f.Path), "%s is not a valid workflow: %s", f.Path, now.Problem)
+	}
+	return now, nil
+}
+
 // Read reads one file; false is one that is no workflow at all.
 func (s Catalog) read(path string) (Found, bool) {
 	f := Found{Name: strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))}

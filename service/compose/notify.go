@@ -74,7 +74,7 @@ func (u *Setup) openSinks(s store.Store, p *lang.Program) {
 // admitTo admits a run to a store.
 func (u *Setup) admitTo(s store.Store, c engine.Candidate) error {
 	err := u.admit(c)
-	if err == nil && (c.New || c.Fork) {
+	if err == nil && (c.New && !c.Later || c.Fork) {
 		u.openSinks(s, c.Program)
 	}
 	return err

@@ -55,6 +55,7 @@ type Setup struct {
 	key struct { // see Seal
 		once  sync.Once
 		bytes []byte
+		err   error // that it cannot be kept
 	}
 
 	opened   openModels

@@ -141,10 +141,10 @@ func (u *Setup) WithDirectory(ctx context.Context, hint string, f func(*cas.Stor
 // it alone.
 func (u *Setup) Seal() []byte {
 	u.key.once.Do(func() {
-		var err error
-		if u.key.bytes, err = cas.UserKey(cas.StateDir(os.Getenv)); err == nil {
+		if u.key.bytes, u.key.err = cas.UserKey(cas.StateDir(os.Getenv)); u.key.err == nil {
 			return
 		}
+		err := u.key.err
 		u.key.bytes = make([]byte, 32)
 		rand.Read(u.key.bytes) // never fails
 		if !errors.Is(err, protocol.ErrForeign) {
@@ -152,6 +152,14 @@ func (u *Setup) Seal() []byte {
 		}
 	})
 	return u.key.bytes
+}
+
+// KeptSeal is a key for one use alone, for what other processes of the user read later; an error where none can be kept.
+func (u *Setup) KeptSeal(use string) ([]byte, error) {
+	if u.Seal(); u.key.err != nil {
+		return nil, u.key.err
+	}
+	return u.sealFor(use), nil
 }
 
 // sealFor is a key for one use alone, made from seal.

@@ -2,6 +2,7 @@
 //
 //	openapi.yaml (paths, by hand) ──names──► Go types (api, protocol, …) ──► components.schemas of openapi.yaml
 //	                                         protocol.Codes ───────────────► the code of an error, components.responses
+//	openapi.yaml ─────────────────────────────────────────────────────────► openapi.yaml.gz, which the program holds
 //	                                             overrides.yaml ───────┘└──► the types of the web page
 //
 // Run it in the root of the module: go run ./hub/server/schemas, or make update. A test fails while
@@ -22,6 +23,7 @@ package main
 
 import (
 	"bytes"
+	"compress/gzip"
 	"log"
 	"os"
 	"path/filepath"
@@ -44,9 +46,20 @@ var reference = regexp.MustCompile(`#/components/schemas/(\w+)`)
 func main() {
 	log.SetFlags(0)
 	log.SetPrefix("schemas: ")
-	for name, text := range generate(".") {
+	files := generate(".")
+	files[ofServer+".gz"] = packed(files[ofServer])
+	for name, text := range files {
 		must(0, os.WriteFile(name, text, 0o644))
 	}
+}
+
+// packed is what the program holds of a file.
+func packed(text []byte) []byte {
+	var b bytes.Buffer
+	w := must(gzip.NewWriterLevel(&b, gzip.BestCompression))
+	must(w.Write(text))
+	must(0, w.Close())
+	return b.Bytes()
 }
 
 // must gives v. With an error the program ends, before anything was written.
