@@ -48,12 +48,21 @@ func endpoints(addresses []string, socket string) (all []guard.Endpoint, err err
 // open listens at all endpoints, or at none.
 func (o ListenOptions) open(ctx context.Context, at []guard.Endpoint, secure *tls.Config, keys *guard.Keys, log *slog.Logger) (doors, error) {
 	d := doors{keys: keys, log: cmp.Or(log, slog.New(slog.DiscardHandler)), failed: make(chan error, len(at))}
+	proxies, err := guard.ParseProxies(o.Proxies)
+	if err != nil {
+		return d, err
+	}
+	door := guard.NewDoor(proxies, log) // one for all of them: what strangers take is bounded for the process
 	for _, e := range at {
-		l, err := e.Listen(ctx, secure, keys, log)
+		l, err := e.Listen(ctx, secure, keys, door, log)
 		if err != nil {
 			return d, errors.Join(err, d.close())
 		}
-		d.all = append(d.all, NewListener(l, e, o, secure != nil, keys, log))
+		end := NewListener(l, e, o, secure != nil, keys, log)
+		if e.Socket == "" {
+			end.Guard.Door = door
+		}
+		d.all = append(d.all, end)
 	}
 	return d, nil
 }

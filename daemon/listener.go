@@ -27,6 +27,7 @@ type ListenOptions struct {
 	Cert, Key string   // files, for TLS
 	Hosts     []string // further names that the server goes by
 	Origins   []string // further origins that may send requests
+	Proxies   []string // addresses and blocks of proxies whose word on where requests come from is taken
 }
 
 // A Listener is an address with the guard before it.

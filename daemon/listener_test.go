@@ -12,7 +12,7 @@ import (
 func TestADoorIsClosedWhileItOpens(t *testing.T) {
 	for range 50 {
 		e := guard.Endpoint{Socket: filepath.Join(t.TempDir(), "wf.sock")}
-		l, err := e.Listen(t.Context(), nil, nil, nil)
+		l, err := e.Listen(t.Context(), nil, nil, nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

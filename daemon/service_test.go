@@ -86,7 +86,7 @@ func answering(t testing.TB, h http.Handler) (address string) {
 		t.Fatal(err)
 	}
 	e := guard.Endpoint{Socket: filepath.Join(dir, "s")}
-	l, err := e.Listen(t.Context(), nil, nil, nil)
+	l, err := e.Listen(t.Context(), nil, nil, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

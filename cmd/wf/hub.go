@@ -79,6 +79,7 @@ them share, or one for each (--new-agent), with which no other worker can take i
 	flags.StringVar(&o.ClientCA, "client-ca", "", "certificate (PEM) that must have signed that of every worker; their token is wanted all the same")
 	flags.StringArrayVar(&o.Hosts, "host", nil, "a further name that the hub goes by")
 	flags.StringArrayVar(&o.Origins, "origin", nil, "a further origin that may send requests, such as https://wf.example.org")
+	flags.StringArrayVar(&o.Proxies, "trusted-proxy", nil, "address or CIDR block of a reverse proxy whose X-Forwarded-For says where requests come from; may be given several times")
 	flags.StringVar(&newWorker, "new-agent", "", "make a token that is good for the worker with this id alone, print its file, and end")
 	flags.BoolVar(&login, "login", false, "print a new address for a browser, from the hub that runs at --listen, and end")
 	cmd.AddCommand(hubCommands(a)...)

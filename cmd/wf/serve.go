@@ -87,6 +87,7 @@ machine too; beyond it TLS as well. For browsers it prints an address with a cod
 	flags.StringVar(&at.Key, "tls-key", "", "its key")
 	flags.StringArrayVar(&at.Hosts, "host", nil, "a further name that the server goes by")
 	flags.StringArrayVar(&at.Origins, "origin", nil, "a further origin that may send requests, such as https://wf.example.org")
+	flags.StringArrayVar(&at.Proxies, "trusted-proxy", nil, "address or CIDR block of a reverse proxy whose X-Forwarded-For says where requests come from; may be given several times")
 	flags.StringVar(&o.OTLP, "otlp", "", "send the traces of runs, as they end, to this collector of OpenTelemetry, such as http://127.0.0.1:4318")
 	flags.StringArrayVar(&has, "has", nil, "what this worker has that roles need, such as gpu,docker (WF_HAS=NAME,… for any command)")
 	flags.BoolVar(&login, "login", false, "print a new address for a browser, from the daemon that runs, and end")

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// MaxConns is how many connections a listener has open at once. Beyond that the next ones wait:
-// a client that opens many must not take the files that the store needs.
+// MaxConns is how many connections the listener of a unix socket has open at once. Beyond that the next ones wait: they
+// are all of the own user, whose programs must not take the files that the store needs.
 const MaxConns = 512
 
 // limited takes connections while there are fewer than MaxConns.

@@ -13,6 +13,9 @@
 //	         that asked for it, or to the owner's where the server prints it or its socket was asked
 //	login    the token that a code is exchanged for; it is bound to the key of the code, the page and the server,
 //	         lasts for 12 hours at most and is sent as tokens are
+//	peer     where a connection or request comes from, as bounds count it: an IPv4 address, the /64 of an IPv6 address
+//	place    what a client holds for a while, of those that there are: of a peer, until it has shown a key, a login or a
+//	         signature; then of that. The oldest of those who have the most gives way to the next one
 //	scope    read, run, answer or admin: what credentials allow, decided here and never by the client
 //
 // # Promised

@@ -44,6 +44,8 @@ type Guard struct {
 	Log *slog.Logger
 	// Refused is called with the code of every refusal; nil is for none that counts them.
 	Refused func(code string)
+	// Door is that of the listener; nil is none, as of a unix socket.
+	Door *Door
 
 	failed  Failures
 	now     func() time.Time
@@ -57,8 +59,15 @@ const LoginPath = "/v1/login"
 // set: wf.token.TOKEN.
 const TokenProtocol = "wf.token."
 
-// bodyTime is how long a client may take to send a body.
-const bodyTime = 30 * time.Second
+// bodyTime is how long a client may take to send a body. One that is as long as it likes has that time, and a second
+// more for each bodyRate bytes that it sent: only what it is waited for counts.
+const (
+	bodyTime = 30 * time.Second
+	bodyRate = 4 << 10
+)
+
+// RetryAfter is when a client may come again that met a bound, in seconds.
+const RetryAfter = "5"
 
 // recheckEvery is how often the credentials of an open stream are looked at again.
 const recheckEvery = 2 * time.Second
@@ -80,6 +89,7 @@ func (g *Guard) Wrap(next http.Handler) http.Handler {
 		headers(w.Header())
 		// Where deadlines cannot be set (a recorder) the other end has its own.
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(reply.WriteTime))
+		r = g.Door.arrive(r)
 		signed := g.Signed != nil && g.Signed(r)
 		err := g.called(r)
 		if err == nil && !signed {
@@ -104,6 +114,10 @@ func (g *Guard) Wrap(next http.Handler) http.Handler {
 			g.refuse(w, r, err)
 			return
 		case found != nil:
+			if err := Admit(r, found.Identity.holder()); err != nil {
+				g.refuse(w, r, err)
+				return
+			}
 			ctx, done := g.lasting(With(r.Context(), found.Identity), found)
 			defer done()
 			r = r.WithContext(ctx)
@@ -203,12 +217,12 @@ func (g *Guard) limitBody(w http.ResponseWriter, r *http.Request) *http.Request 
 	}
 	deadline := http.NewResponseController(w)
 	// Where deadlines cannot be set (a recorder, a stream of a hub) the other end has its own.
-	_ = deadline.SetReadDeadline(g.time().Add(bodyTime))
+	_ = deadline.SetReadDeadline(time.Now().Add(bodyTime))
 	if g.Uploads != nil && g.Uploads(r) {
 		// The request of the server keeps its own body: where that is not read, a client that waits for
 		// 100 Continue has the answer at once.
 		r = r.WithContext(r.Context())
-		r.Body = &pieces{r.Body, func() { _ = deadline.SetReadDeadline(g.time().Add(bodyTime)) }}
+		r.Body = &pieces{ReadCloser: r.Body, left: bodyTime, until: func(t time.Time) { _ = deadline.SetReadDeadline(t) }}
 		return r
 	}
 	limit := int64(defaultBody)
@@ -219,15 +233,20 @@ func (g *Guard) limitBody(w http.ResponseWriter, r *http.Request) *http.Request 
 	return r
 }
 
-// pieces is a body that is longer than it may take to come: the time is that of each piece.
+// pieces is a body that comes for as long as it comes fast enough. What the server does in between costs the client
+// nothing, and what it sent early it has for later, up to bodyTime.
 type pieces struct {
 	io.ReadCloser
-	extend func() // gives the client time for the next piece
+	left  time.Duration // for which the client is waited for
+	until func(time.Time)
 }
 
 func (p *pieces) Read(b []byte) (int, error) {
-	p.extend()
-	return p.ReadCloser.Read(b)
+	begun := time.Now()
+	p.until(begun.Add(p.left))
+	n, err := p.ReadCloser.Read(b)
+	p.left = min(bodyTime, p.left-time.Since(begun)+time.Duration(n)*(time.Second/bodyRate))
+	return n, err
 }
 
 // bearer is the token of a request, from the header or the subprotocols of a WebSocket. The
@@ -317,20 +336,34 @@ func (g *Guard) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	if errors.Is(err, protocol.ErrUnauthorized) {
 		w.Header().Set("WWW-Authenticate", "Bearer")
 		if err != error(protocol.ErrUnauthorized) {
-			if ok, retry := g.failed.Spend(r.RemoteAddr, g.time()); !ok {
+			if ok, retry := g.failed.Spend(PeerOf(r), g.time()); !ok {
 				w.Header().Set("Retry-After", strconv.Itoa(int(retry.Seconds())))
-				err = protocol.ErrRateLimited
+				err = protocol.ErrRateLimited.With("", "too many wrong tokens from this address: %d, and then one each %s", failBurst, failEvery)
 			}
 		}
 	}
+	if errors.Is(err, protocol.ErrRateLimited) && w.Header().Get("Retry-After") == "" {
+		w.Header().Set("Retry-After", RetryAfter)
+	}
+	DrainBriefly(w)
 	if g.Refused != nil {
 		g.Refused(protocol.CodeOf(err))
 	}
-	g.log().Warn("request refused", "code", protocol.CodeOf(err), "why", err.Error(), "remote", remoteOf(r), "method", r.Method, "path", r.URL.Path)
+	g.log().Warn("request refused", "code", protocol.CodeOf(err), "why", err.Error(), "remote", RemoteOf(r), "method", r.Method, "path", r.URL.Path)
 	if r.ProtoMajor == 1 {
 		w.Header().Set("Connection", "close")
 	}
 	reply.Error(w, err)
+}
+
+// drainTime is how long a body that is not wanted is read: a client that is still sending it has the answer then, and one
+// that goes on for ever does not hold the connection.
+const drainTime = time.Second
+
+// DrainBriefly is for an answer before the body of its request was read.
+func DrainBriefly(w http.ResponseWriter) {
+	// Where deadlines cannot be set (a recorder, a stream of a hub) the other end has its own.
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(drainTime))
 }
 
 func (g *Guard) time() time.Time {

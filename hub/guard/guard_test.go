@@ -298,7 +298,7 @@ func TestTokenFilesThatOthersReadAreRefused(t *testing.T) {
 	}
 }
 
-// Wrong tokens are slowed down by host; the owner on the same host still gets in, and requests
+// Wrong tokens are slowed down by peer; the owner at the same address still gets in, and requests
 // without a token, which any web page can cause, do not count.
 func TestFailuresAreLimited(t *testing.T) {
 	s := newStage(t)
@@ -326,10 +326,10 @@ func TestFailuresAreLimited(t *testing.T) {
 		t.Errorf("later: status %d", w.Code)
 	}
 	var f Failures
-	for i := range 3 * maxHosts {
-		f.Spend("h"+strings.Repeat("x", i%7)+time.Duration(i).String(), s.now)
+	for i := range 3 * maxPeers {
+		f.Spend(Peer("h"+strings.Repeat("x", i%7)+time.Duration(i).String()), s.now)
 	}
-	if n, _ := f.hosts.Held(); n > maxHosts {
+	if n, _ := f.peers.Held(); n > maxPeers {
 		t.Errorf("%d hosts are remembered", n)
 	}
 }

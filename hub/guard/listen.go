@@ -1,11 +1,13 @@
 package guard
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
+	stdlog "log"
 	"log/slog"
 	"net"
 	"net/http"
@@ -73,8 +75,9 @@ func (e Endpoint) String() string {
 // Listen opens the endpoint. secure is the TLS of a TCP endpoint, or nil, keys what opens it.
 // Beyond loopback both are needed: without them, and on TCP without keys at all, the error
 // wraps protocol.ErrInsecure and nothing was opened. An address that is taken gives an error
-// wrapping protocol.ErrInUse. log has a line for each peer that is refused; it may be nil.
-func (e Endpoint) Listen(ctx context.Context, secure *tls.Config, keys *Keys, log *slog.Logger) (net.Listener, error) {
+// wrapping protocol.ErrInUse. door has the places of connections over TCP; nil is one for this endpoint alone. log has
+// a line for each peer that is refused; it may be nil.
+func (e Endpoint) Listen(ctx context.Context, secure *tls.Config, keys *Keys, door *Door, log *slog.Logger) (net.Listener, error) {
 	if e.Socket != "" {
 		l, err := listenUnix(ctx, e.Socket, log)
 		if err != nil {
@@ -97,7 +100,10 @@ func (e Endpoint) Listen(ctx context.Context, secure *tls.Config, keys *Keys, lo
 	if err != nil {
 		return nil, fmt.Errorf("listen on %s: %w", e, err)
 	}
-	l = limit(l, MaxConns)
+	if door == nil {
+		door = NewDoor(nil, log)
+	}
+	l = door.listen(l)
 	if secure != nil {
 		l = tls.NewListener(l, secure)
 	}
@@ -151,13 +157,35 @@ const (
 	HeaderBytes = 16 << 10
 )
 
-// Server serves a handler within the limits. It sets no deadline for answers: streams go on,
-// and set their own for each write.
+// Server serves a handler within the limits: for the handshake of TLS, for the headers of a request, and between two
+// requests. It sets no deadline for answers: streams go on, and set their own for each write.
 func Server(h http.Handler, log *slog.Logger) *http.Server {
 	s := &http.Server{Handler: h, ReadHeaderTimeout: HeaderTime, IdleTimeout: IdleTime, MaxHeaderBytes: HeaderBytes}
 	s.Protocols = new(http.Protocols)
 	s.Protocols.SetHTTP1(true)
 	log = cmp.Or(log, slog.New(slog.DiscardHandler))
-	s.ErrorLog = slog.NewLogLogger(log.Handler(), slog.LevelWarn)
+	s.ErrorLog = stdlog.New(serverLog{log}, "", 0)
+	s.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
+		return context.WithValue(ctx, connKey{}, placed(c))
+	}
+	s.ConnState = func(c net.Conn, state http.ConnState) {
+		if x := placed(c); x != nil {
+			x.is(state)
+		}
+	}
 	return s
+}
+
+// serverLog takes the lines of an http.Server. Each stranger can cause one by a handshake that fails: those are for
+// debugging alone.
+type serverLog struct{ log *slog.Logger }
+
+// Write takes a line.
+func (s serverLog) Write(line []byte) (int, error) {
+	level := slog.LevelWarn
+	if bytes.Contains(line, []byte("TLS handshake error")) {
+		level = slog.LevelDebug
+	}
+	s.log.Log(context.Background(), level, string(bytes.TrimSpace(line)))
+	return len(line), nil
 }

@@ -108,7 +108,7 @@ func TestB11NothingListensBeyondLoopbackWithoutTLSAndAToken(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		l, err := e.Listen(t.Context(), test.secure, test.keys, nil)
+		l, err := e.Listen(t.Context(), test.secure, test.keys, nil, nil)
 		switch {
 		case test.refused && !errors.Is(err, protocol.ErrInsecure):
 			t.Errorf("%s: %v", test.name, err)
@@ -150,13 +150,13 @@ func TestAPortInUseIsNamed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	first, err := (Endpoint{TCP: "127.0.0.1:0"}).Listen(t.Context(), nil, keys, nil)
+	first, err := (Endpoint{TCP: "127.0.0.1:0"}).Listen(t.Context(), nil, keys, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer first.Close()
 	address := first.Addr().String()
-	if _, err := (Endpoint{TCP: address}).Listen(t.Context(), nil, keys, nil); !errors.Is(err, protocol.ErrInUse) || !strings.Contains(err.Error(), address) {
+	if _, err := (Endpoint{TCP: address}).Listen(t.Context(), nil, keys, nil, nil); !errors.Is(err, protocol.ErrInUse) || !strings.Contains(err.Error(), address) {
 		t.Errorf("%v", err)
 	}
 }

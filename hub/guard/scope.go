@@ -54,6 +54,29 @@ func (i Identity) same(other Identity) bool {
 	return i.Worker == other.Worker && slices.Equal(i.Scopes, other.Scopes)
 }
 
+// holder is who holds what an identity takes. Logins hold what their token does.
+func (i Identity) holder() Holder {
+	h := Holder{Name: "key " + i.proof.key, Favoured: i.allowsAll()}
+	switch {
+	case i.proof.own:
+		h.Name = "own"
+	case i.proof.key == "":
+		h.Name = "of " + i.Name // a hub introduced it
+	case i.Worker == "" && slices.Equal(i.Scopes, []Scope{Worker}):
+		h.Shared = true // by all workers of a hub
+	}
+	return h
+}
+
+// HolderOf is who holds what a request takes; "" for one that was not let in.
+func HolderOf(ctx context.Context) Holder {
+	id, ok := Of(ctx)
+	if !ok {
+		return Holder{}
+	}
+	return id.holder()
+}
+
 // Allows reports whether the identity has a scope.
 func (i Identity) Allows(s Scope) bool {
 	return slices.Contains(i.Scopes, s) || s == Answer && slices.Contains(i.Scopes, Run) || s == Metrics && slices.Contains(i.Scopes, Admin)

@@ -19,7 +19,7 @@ func TestASocketIsForItsUserAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := filepath.Join(dir, "wf.sock")
-	l, err := (Endpoint{Socket: path}).Listen(t.Context(), nil, nil, nil)
+	l, err := (Endpoint{Socket: path}).Listen(t.Context(), nil, nil, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,17 +86,17 @@ func TestWhoseSocketItIs(t *testing.T) {
 		t.Fatal(err)
 	}
 	left.SetUnlinkOnClose(false)
-	if _, err := e.Listen(t.Context(), nil, nil, nil); !errors.Is(err, protocol.ErrInUse) {
+	if _, err := e.Listen(t.Context(), nil, nil, nil, nil); !errors.Is(err, protocol.ErrInUse) {
 		t.Errorf("a live program that knows no lock: %v", err)
 	}
 	if err := left.Close(); err != nil {
 		t.Fatal(err)
 	}
-	l, err := e.Listen(t.Context(), nil, nil, nil)
+	l, err := e.Listen(t.Context(), nil, nil, nil, nil)
 	if err != nil {
 		t.Fatalf("the socket of a dead server: %v", err)
 	}
-	_, err = e.Listen(t.Context(), nil, nil, nil)
+	_, err = e.Listen(t.Context(), nil, nil, nil, nil)
 	if want := fmt.Sprintf("process %d", os.Getpid()); !errors.Is(err, protocol.ErrInUse) || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), path) {
 		t.Errorf("the socket of a live server: %v", err)
 	}
@@ -109,7 +109,7 @@ func TestWhoseSocketItIs(t *testing.T) {
 	if err := os.WriteFile(path, []byte("precious"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := e.Listen(t.Context(), nil, nil, nil); !errors.Is(err, protocol.ErrInUse) {
+	if _, err := e.Listen(t.Context(), nil, nil, nil, nil); !errors.Is(err, protocol.ErrInUse) {
 		t.Errorf("a file in the place of the socket: %v", err)
 	}
 	if b, err := os.ReadFile(path); err != nil || string(b) != "precious" {
@@ -125,7 +125,7 @@ func TestADirectoryThatIsALinkIsRefused(t *testing.T) {
 	if err := os.Symlink("real", filepath.Join(dir, "link")); err != nil {
 		t.Fatal(err)
 	}
-	_, err := (Endpoint{Socket: filepath.Join(dir, "link", "wf.sock")}).Listen(t.Context(), nil, nil, nil)
+	_, err := (Endpoint{Socket: filepath.Join(dir, "link", "wf.sock")}).Listen(t.Context(), nil, nil, nil, nil)
 	if !errors.Is(err, protocol.ErrInsecure) {
 		t.Error(err)
 	}

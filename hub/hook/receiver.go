@@ -1,6 +1,7 @@
 package hook
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/rand"
@@ -10,6 +11,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"wf/api"
@@ -22,7 +24,9 @@ import (
 const MaxBody = 1 << 20
 
 const (
-	reading  = 64               // events that are read at once: none of them is known to be signed yet
+	reading  = 256              // events that are read at once: none of them is known to be signed yet
+	long     = 48               // of them that are longer than short
+	short    = 64 << 10         // bytes
 	patience = 10 * time.Second // in which an event must come
 	retryIn  = "5"              // seconds
 )
@@ -65,29 +69,10 @@ type Receiver struct {
 	Patience time.Duration    // default 10 s
 
 	failed guard.Failures
-	slots  slots
-}
-
-// slots are taken by requests that are read.
-type slots struct {
-	mu   sync.Mutex
-	used int
-}
-
-func (s *slots) take() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.used == reading {
-		return false
-	}
-	s.used++
-	return true
-}
-
-func (s *slots) free() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.used--
+	once   sync.Once
+	reads  guard.Places // of events that are read
+	longs  guard.Places // of those that are long
+	known  guard.Known  // the peers that sent some whose signature held
 }
 
 // The answers. They tell a sender what to do, and a stranger nothing.
@@ -110,6 +95,12 @@ func (rc *Receiver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h, signed, err := rc.signed(r, name, body)
 	if err != nil {
 		rc.refuse(w, r, name, err)
+		return
+	}
+	rc.known.Note(guard.PeerOf(r), rc.now())
+	if err := guard.Admit(r, guard.Holder{Name: "webhook " + h.Name}); err != nil {
+		rc.Log.Warn("too many events at once", "webhook", h.Name, "why", err.Error())
+		later(w, errTooMany)
 		return
 	}
 	if h.Kind == protocol.WebhookGitHub && r.Header.Get("X-Github-Event") == "ping" { // GitHub asks whether the hook is there
@@ -145,7 +136,8 @@ func (rc *Receiver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // errEncoded is a body that was compressed: its signature is over other bytes than a reader would see.
 var errEncoded = protocol.ErrMedia.With("send it as it is", "a body with a Content-Encoding is not taken")
 
-// read reads the body of a request, within its bounds.
+// read reads the body of a request, within its bounds. Where too many are read at once the one gives way that has been
+// read for the longest time, of the peer from which the most are: a sender's is read in no time.
 func (rc *Receiver) read(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	if e := r.Header.Get("Content-Encoding"); e != "" && !strings.EqualFold(e, "identity") {
 		return nil, errEncoded
@@ -153,13 +145,43 @@ func (rc *Receiver) read(w http.ResponseWriter, r *http.Request) ([]byte, error)
 	if r.ContentLength > MaxBody {
 		return nil, &http.MaxBytesError{Limit: MaxBody}
 	}
-	if !rc.slots.take() {
+	rc.once.Do(func() {
+		// A quarter is the most of one peer that is a stranger, and kept for those that are none.
+		rc.reads = guard.Places{What: "events that are read", Most: reading, Each: reading / 4, Kept: reading / 4, Spared: reading / 4}
+		rc.longs = guard.Places{What: "long events that are read", Most: long, Each: long / 4, Kept: long / 4, Spared: long / 4}
+	})
+	// Where deadlines cannot be set (a recorder) the other end has its own.
+	deadline := http.NewResponseController(w)
+	_ = deadline.SetReadDeadline(time.Now().Add(cmp.Or(rc.Patience, patience)))
+	var gone atomic.Bool
+	peer := guard.PeerOf(r)
+	by := guard.Holder{Name: string(peer), Favoured: rc.known.Has(peer, rc.now())}
+	cut := func() {
+		gone.Store(true)
+		_ = deadline.SetReadDeadline(time.Now())
+	}
+	place, err := rc.reads.Take(by, false, cut)
+	if err != nil {
 		return nil, errLater
 	}
-	defer rc.slots.free()
-	// Where deadlines cannot be set (a recorder) the other end has its own.
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(cmp.Or(rc.Patience, patience)))
-	return io.ReadAll(http.MaxBytesReader(w, r.Body, MaxBody))
+	defer place.Leave()
+	from := http.MaxBytesReader(w, r.Body, MaxBody)
+	body, err := io.ReadAll(io.LimitReader(from, short))
+	if err == nil && len(body) == short {
+		var place *guard.Place
+		if place, err = rc.longs.Take(by, false, cut); err != nil {
+			return nil, errLater
+		}
+		defer place.Leave()
+		whole := bytes.NewBuffer(make([]byte, 0, max(2*short, r.ContentLength+bytes.MinRead)))
+		whole.Write(body)
+		_, err = whole.ReadFrom(from)
+		body = whole.Bytes()
+	}
+	if err != nil && gone.Load() {
+		return nil, errLater
+	}
+	return body, err
 }
 
 // noHook stands for a hook that is not served: a signature is held against it all the same, so that the time an answer
@@ -186,14 +208,15 @@ func (rc *Receiver) refuse(w http.ResponseWriter, r *http.Request, name string, 
 	if r.ProtoMajor == 1 {
 		w.Header().Set("Connection", "close")
 	}
+	guard.DrainBriefly(w)
 	var big *http.MaxBytesError
 	switch {
 	case errors.Is(err, errSignature):
-		if ok, _ := rc.failed.Spend(r.RemoteAddr, rc.now()); !ok {
+		if ok, _ := rc.failed.Spend(guard.PeerOf(r), rc.now()); !ok {
 			later(w, errTooMany)
 			return
 		}
-		rc.Log.Warn("request refused", "webhook", name, "why", err.Error(), "remote", r.RemoteAddr)
+		rc.Log.Warn("request refused", "webhook", name, "why", err.Error(), "remote", guard.RemoteOf(r))
 		reply.Error(w, errUnknown)
 	case errors.Is(err, errLater):
 		later(w, errLater)

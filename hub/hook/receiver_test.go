@@ -10,6 +10,8 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -191,52 +193,133 @@ func TestTheBodyOfAnEventIsBounded(t *testing.T) {
 	}
 }
 
-// stalled sends the beginning of an event, and no more.
-func (s *stage) stalled() net.Conn {
+// stalled sends the beginning of an event from 127.0.0.source, and no more: so many of its bytes.
+func (s *stage) stalled(source, bytes int) net.Conn {
 	s.t.Helper()
 	address, _, _ := strings.Cut(strings.TrimPrefix(s.url, "http://"), "/")
-	c, err := net.Dial("tcp", address)
+	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, byte(source))}}
+	c, err := d.DialContext(s.t.Context(), "tcp", address)
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	if _, err := fmt.Fprintf(c, "POST %spush HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{", protocol.WebhookPath); err != nil {
+	s.t.Cleanup(func() { _ = c.Close() })
+	if _, err := fmt.Fprintf(c, "POST %spush HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s", protocol.WebhookPath, MaxBody, strings.Repeat("{", bytes)); err != nil {
 		s.t.Fatal(err)
 	}
 	return c
 }
 
-// A client that stops in the middle is cut off, and while many do others are told to come again.
+// A client that stops in the middle is cut off.
 func TestAStallingSenderIsCutOff(t *testing.T) {
-	s := newStage(t)
-	s.rc.Patience = 50 * time.Millisecond
-	c := s.stalled()
-	defer c.Close()
-	if answer, err := io.ReadAll(c); err != nil || !bytes.HasPrefix(answer, []byte("HTTP/1.1 400 ")) || !bytes.Contains(answer, []byte("did not come in time")) {
-		t.Errorf("%s, %v", answer, err)
-	}
-	s = newStage(t)
-	s.rc.Patience = time.Hour
-	var reads, ended sync.WaitGroup
-	reads.Add(reading)
-	ended.Add(reading + 1)
-	s.reads, s.ended = reads.Done, ended.Done
-	var open []net.Conn
-	for range reading {
-		open = append(open, s.stalled())
-	}
-	reads.Wait()
-	if resp, _ := s.post("push", strings.NewReader("x"), signed("x")); resp.StatusCode != 503 {
-		t.Errorf("among %d that stall: %d", reading, resp.StatusCode)
-	}
-	for _, c := range open {
-		if err := c.Close(); err != nil {
-			t.Error(err)
+	for _, n := range []int{0, 1, short - 1, short, short + 1, MaxBody - 1} {
+		s := newStage(t)
+		s.rc.Patience = 50 * time.Millisecond
+		c := s.stalled(1, n)
+		if answer, err := io.ReadAll(c); err != nil || !bytes.HasPrefix(answer, []byte("HTTP/1.1 400 ")) || !bytes.Contains(answer, []byte("did not come in time")) {
+			t.Errorf("%d bytes: %s, %v", n, answer, err)
 		}
 	}
-	ended.Wait()
-	s.reads, s.ended = nil, nil
+}
+
+// However many stall, and from wherever, an event that is signed is taken: of the first one of its sender, too. Those that
+// give way are told to come again.
+func TestF406ThoseThatStallKeepNoEventOut(t *testing.T) {
+	for _, test := range []struct {
+		name       string
+		n, sources int
+		bytes      int // of each
+		held       int // at most
+	}{
+		{"below what one peer may have", reading/4 - 1, 1, 1, reading/4 - 1},
+		{"as many as one peer may have", reading / 4, 1, 1, reading / 4},
+		{"one more", reading/4 + 1, 1, 1, reading / 4},
+		{"80, as they were found", 80, 1, 1, reading / 4},
+		{"as many as strangers may have", reading * 3 / 4, 50, 1, reading * 3 / 4},
+		{"one more of 50", reading*3/4 + 1, 50, 1, reading * 3 / 4},
+		{"more than all", 2 * reading, 50, 1, reading * 3 / 4},
+		{"long ones of one peer", long, 1, short + 1, reading / 4},
+		{"long ones of 50", 2 * long, 50, short + 1, reading * 3 / 4},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if test.sources > 1 && runtime.GOOS != "linux" {
+				t.Skip("127.0.0.2 is no address of this system")
+			}
+			s := newStage(t)
+			s.rc.Patience = time.Hour
+			var reads sync.WaitGroup
+			reads.Add(test.n)
+			s.reads = reads.Done
+			var open []net.Conn
+			for i := range test.n {
+				open = append(open, s.stalled(1+i%test.sources, test.bytes))
+			}
+			reads.Wait()
+			s.reads = nil
+			most := min(test.n, test.held)
+			await(t, "as many are read as may be", func() bool { return s.rc.reads.Held() <= most && s.rc.longs.Held() <= long*3/4 })
+			for i, size := range []int{MaxBody, short + 1, short, short - 1, 1} { // the first is of a sender who is not known
+				body := strings.Repeat(fmt.Sprint(i), size)
+				if resp, answer := s.post("push", strings.NewReader(body), signed(body)); resp.StatusCode != 202 {
+					t.Errorf("an event of %d bytes: %d %s", size, resp.StatusCode, answer)
+				}
+			}
+			if test.n > test.held {
+				if answer, err := io.ReadAll(open[0]); err != nil || !bytes.HasPrefix(answer, []byte("HTTP/1.1 503 ")) || !bytes.Contains(answer, []byte("Retry-After: "+retryIn)) {
+					t.Errorf("the oldest: %s, %v", answer, err)
+				}
+			}
+			for _, c := range open {
+				_ = c.Close()
+			}
+			await(t, "every place is free", func() bool { return s.rc.reads.Held()+s.rc.longs.Held() == 0 })
+		})
+	}
+}
+
+// A sender whose signature held lately may have more events on their way than a stranger, and they do not give way to his.
+func TestF406AKnownSenderComesFirst(t *testing.T) {
+	s := newStage(t)
+	s.rc.Patience = time.Hour
 	if resp, _ := s.post("push", strings.NewReader("x"), signed("x")); resp.StatusCode != 202 {
-		t.Errorf("afterwards: %d", resp.StatusCode)
+		t.Fatal(resp.StatusCode)
+	}
+	if runtime.GOOS != "linux" {
+		t.Skip("127.0.0.2 is no address of this system")
+	}
+	var own []net.Conn
+	for range reading / 4 { // of the sender, who is slow today
+		own = append(own, s.stalled(1, 1))
+	}
+	await(t, "they are read", func() bool { return s.rc.reads.Held() == reading/4 })
+	for i := range 2 * reading {
+		s.stalled(2+i%49, 1)
+	}
+	await(t, "all places are taken", func() bool { return s.rc.reads.Held() == reading })
+	for range reading { // of one stranger more
+		s.stalled(60, 1)
+	}
+	await(t, "all places are taken", func() bool { return s.rc.reads.Held() == reading })
+	for _, c := range own {
+		_ = c.SetReadDeadline(time.Now().Add(5 * time.Millisecond))
+		if _, err := c.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Fatalf("one of the sender gave way: %v", err)
+		}
+	}
+	for i := range reading / 4 { // and others get in
+		body := fmt.Sprint(i)
+		if resp, answer := s.post("push", strings.NewReader(body), signed(body)); resp.StatusCode != 202 {
+			t.Errorf("%d %s", resp.StatusCode, answer)
+		}
+	}
+}
+
+// await waits until something holds.
+func await(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); !holds(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("it never came to be: %s", what)
+		}
 	}
 }
 

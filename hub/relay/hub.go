@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"wf/api"
+	"wf/hub/guard"
 	"wf/hub/internal/lately"
 	"wf/hub/lists"
 	"wf/hub/queue"
@@ -70,6 +71,8 @@ type Hub struct {
 	settling map[string]bool    // jobs of which it is being recorded that they have begun
 	sockets  map[*socket]bool
 	closed   bool
+
+	places guard.Places // of sockets of clients
 
 	lists *lists.Board
 	news  chan struct{} // has one when the lists of the hub itself may have changed
@@ -173,6 +176,7 @@ func (h *Hub) start() {
 		h.Log = cmp.Or(h.Log, discard)
 		h.self = (&server.Server{Kind: "hub", Name: h.Name, Version: h.Version, NewCode: h.NewCode, Page: h.Page, Describe: OpenAPI, Metrics: h.Metrics, Ready: h.ready, Log: h.Log}).Handler()
 		h.refused.Max = maxRefusals
+		h.places = guard.PlacesOfStreams(maxSockets)
 		if h.DigestKey == nil {
 			h.DigestKey = []byte(rand.Text())
 		}
@@ -241,11 +245,11 @@ func (h *Hub) link(worker string) *link {
 	return h.links[worker]
 }
 
-// enter counts a socket in; false says that the hub is closed or has too many.
+// enter counts a socket in; false says that the hub is closed.
 func (h *Hub) enter(k *socket) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.closed || len(h.sockets) >= maxSockets {
+	if h.closed {
 		return false
 	}
 	h.sockets[k] = true

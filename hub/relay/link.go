@@ -96,10 +96,10 @@ func (h *Hub) worker(w http.ResponseWriter, r *http.Request) error {
 	defer context.AfterFunc(r.Context(), func() { l.close(context.Cause(r.Context())) })()
 	if err := l.welcome(); err != nil {
 		h.detach(l)
-		h.Log.Warn("worker refused", "remote", r.RemoteAddr, "worker", l.id, "error", err)
+		h.Log.Warn("worker refused", "remote", guard.RemoteOf(r), "worker", l.id, "error", err)
 		return nil
 	}
-	h.Log.Info("worker connected", "worker", l.id, "name", l.name, "remote", r.RemoteAddr)
+	h.Log.Info("worker connected", "worker", l.id, "name", l.name, "remote", guard.RemoteOf(r))
 	err = l.serve()
 	h.detach(l)
 	h.Log.Info("worker gone", "worker", l.id, "name", l.name, "why", err)

@@ -53,6 +53,12 @@ func (h *Hub) replay(w http.ResponseWriter, r *http.Request) error {
 		return protocol.ErrShuttingDown
 	}
 	defer h.work.Done()
+	place, err := h.places.Take(guard.HolderOf(r.Context()), true, nil)
+	if err != nil {
+		w.Header().Set("Retry-After", guard.RetryAfter)
+		return err
+	}
+	defer place.Leave()
 	id, _ := guard.Of(r.Context())
 	end := socketend.Accept(context.WithoutCancel(r.Context()), w, r, h.Patience)
 	if end == nil {

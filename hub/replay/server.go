@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"wf/hub/guard"
 	"wf/hub/internal/lately"
 	"wf/hub/lists"
 	"wf/protocol"
@@ -19,11 +20,13 @@ type Server struct {
 	Deltas protocol.Deltas // nil is no live output
 	Lists  *lists.Board    // whose changes are reported; nil refuses a list_request
 
-	Heartbeat     time.Duration // of a quiet subscription; default 15 s
-	WriteTimeout  time.Duration // for one frame; default 10 s. Then the client is too_slow
-	PingEvery     time.Duration // default 20 s; two that are not answered end the socket
-	Sockets       int           // open at once, streams over HTTP included; default protocol.MaxSockets
-	Subscriptions int           // of one socket; default protocol.MaxSubscriptions
+	Heartbeat    time.Duration // of a quiet subscription; default 15 s
+	WriteTimeout time.Duration // for one frame; default 10 s. Then the client is too_slow
+	PingEvery    time.Duration // default 20 s; two that are not answered end the socket
+	// Sockets are open at once, streams over HTTP included; default protocol.MaxSockets. A quarter of them may be of one
+	// client, three quarters of an owner, for whom an eighth is kept.
+	Sockets       int
+	Subscriptions int // of one socket; default protocol.MaxSubscriptions
 
 	once     sync.Once
 	notifier notifier
@@ -32,8 +35,9 @@ type Server struct {
 	ctx      context.Context
 	stop     context.CancelCauseFunc
 
+	places guard.Places // of sockets and streams
+
 	mu     sync.Mutex
-	open   int
 	closed bool
 	idle   sync.WaitGroup
 }
@@ -43,26 +47,25 @@ func (s *Server) init() {
 		s.ctx, s.stop = context.WithCancelCause(context.Background())
 		s.notifier.feed = s.Feed
 		s.cache.Max, s.shelf.batches.Max = cacheBytes, shelfBytes
+		s.places = guard.PlacesOfStreams(cmp.Or(s.Sockets, protocol.MaxSockets))
 	})
 }
 
-// enter counts a client in; leave counts it out. The error is rate_limited or shutting_down.
-func (s *Server) enter() (leave func(), err error) {
+// enter counts the client of a request in; leave counts it out. The error is rate_limited or shutting_down.
+func (s *Server) enter(r *http.Request) (leave func(), err error) {
 	s.init()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch {
-	case s.closed:
+	if s.closed {
 		return nil, protocol.ErrShuttingDown
-	case s.open >= cmp.Or(s.Sockets, protocol.MaxSockets):
-		return nil, protocol.ErrRateLimited
 	}
-	s.open++
+	place, err := s.places.Take(guard.HolderOf(r.Context()), true, nil)
+	if err != nil {
+		return nil, err
+	}
 	s.idle.Add(1)
 	return func() {
-		s.mu.Lock()
-		s.open--
-		s.mu.Unlock()
+		place.Leave()
 		s.idle.Done()
 	}, nil
 }

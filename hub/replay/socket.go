@@ -36,7 +36,7 @@ func (s *Server) serveSocket(w http.ResponseWriter, r *http.Request) {
 	if !socketend.Wanted(w, r, protocol.FramesJSON, protocol.FramesCBOR) {
 		return
 	}
-	leave, err := s.enter()
+	leave, err := s.enter(r)
 	if err != nil {
 		refuse(w, err)
 		return

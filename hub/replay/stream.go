@@ -28,7 +28,7 @@ import (
 // What cannot begin is answered by a status and a wf.error/v1 object: 400 for a bad cursor, 404
 // for an unknown run, 409 for a cursor beyond the head.
 func (s *Server) serveEvents(w http.ResponseWriter, r *http.Request) {
-	leave, err := s.enter()
+	leave, err := s.enter(r)
 	if err != nil {
 		refuse(w, err)
 		return
