@@ -53,7 +53,7 @@ func NewDoor(proxies Proxies, log *slog.Logger) *Door {
 	outside := most * MostStrangers / (MostStrangers + MostInside)
 	inside := most - outside
 	return &Door{proxies: proxies, log: cmp.Or(log, slog.New(slog.DiscardHandler)),
-		strangers: Places{What: "connections without a token", Most: outside, Each: outside / 4, Kept: outside / 4, Spared: outside / 4},
+		strangers: Places{What: "connections without a token", Most: outside, Each: outside / 2, Kept: outside / 4, Spared: outside / 4},
 		within:    Places{What: "connections", Most: inside, Each: inside / 5, Favoured: inside * 3 / 4, Shared: inside * 4 / 5, Kept: inside / 10},
 	}
 }
