@@ -55,7 +55,7 @@ func repair(t *testing.T) (dir string, e *engine.Engine, v *api.Run) {
 		t.Skip("there is no go in the PATH")
 	}
 	dir, e = t.TempDir(), newEngine(t)
-	if err := workflows.WriteDemo(dir); err != nil {
+	if err := workflows.WriteDemo(dir, lang.JSONSchema()); err != nil {
 		t.Fatal(err)
 	}
 	file := filepath.Join(dir, filepath.FromSlash(workflows.DemoWorkflow))
@@ -106,7 +106,7 @@ func rebuilt(t protocol.Turn) ([]byte, protocol.Link, error) {
 func TestTheDemoRepairsAFailingModule(t *testing.T) {
 	t.Parallel()
 	before := t.TempDir()
-	if err := workflows.WriteDemo(before); err != nil {
+	if err := workflows.WriteDemo(before, lang.JSONSchema()); err != nil {
 		t.Fatal(err)
 	}
 	if out, err := goTest(t, before); err == nil || !strings.Contains(out, "--- FAIL: TestSharesAddUp") {
@@ -180,7 +180,7 @@ func TestTheDemoReplacesNoFile(t *testing.T) {
 	if err := os.WriteFile(mine, []byte("package mine\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := workflows.WriteDemo(dir); !errors.Is(err, fs.ErrExist) {
+	if err := workflows.WriteDemo(dir, lang.JSONSchema()); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("have %v, want an error wrapping fs.ErrExist", err)
 	}
 	if b, err := os.ReadFile(mine); err != nil || string(b) != "package mine\n" {

@@ -25,9 +25,9 @@ import (
 	"strings"
 )
 
-// Files are the examples, and schema.json, by which editors check them.
+// Files are the examples.
 //
-//go:embed *.yaml schema.json demo/*.yaml demo/_project tasks/*.yaml cookbook/*.yaml
+//go:embed *.yaml demo/*.yaml demo/_project tasks/*.yaml cookbook/*.yaml
 var Files embed.FS
 
 // DemoWorkflow is where WriteDemo puts the workflow, relative to the project, with slashes.
@@ -38,11 +38,14 @@ const DemoWorkflow = "workflows/fix-bug.yaml"
 const project = "demo/_project"
 
 // WriteDemo writes the Go module that the demo repairs, and the workflow that does it, into
-// dir, which is made where it is missing. A file that is there already is an error wrapping
-// fs.ErrExist; nothing is replaced.
-func WriteDemo(dir string) error {
+// dir, which is made where it is missing. schema is the JSON Schema of workflows, by which editors check it. A file that is there
+// already is an error wrapping fs.ErrExist; nothing is replaced.
+func WriteDemo(dir string, schema []byte) error {
+	if err := WriteNew(filepath.Join(dir, "schema.json"), schema); err != nil {
+		return fmt.Errorf("write the demo: %w", err)
+	}
+
 	files := []struct{ to, from string }{
-		{"schema.json", "schema.json"},
 		{DemoWorkflow, "demo/fix-bug.yaml"},
 		{"workflows/replies.yaml", "demo/replies.yaml"},
 	}

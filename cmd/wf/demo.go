@@ -11,6 +11,7 @@ import (
 
 	"wf/agentkit/sandbox"
 	"wf/api"
+	"wf/engine/lang"
 	"wf/protocol"
 	"wf/workflows"
 )
@@ -57,7 +58,7 @@ func (a *app) demo(ctx context.Context, dir string, noCache bool) error {
 	if err != nil {
 		return err
 	}
-	if err := workflows.WriteDemo(dir); err != nil {
+	if err := workflows.WriteDemo(dir, lang.JSONSchema()); err != nil {
 		return err
 	}
 	a.Progress("a Go module whose tests fail, in %s", dir)

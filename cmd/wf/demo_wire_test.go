@@ -17,6 +17,7 @@ import (
 	"wf/agentkit/modeltest"
 	"wf/agentkit/script"
 	"wf/api"
+	"wf/engine/lang"
 	"wf/workflows"
 )
 
@@ -114,7 +115,7 @@ func demoPlace(t *testing.T, env ...string) place {
 		cache = filepath.Join(cache, "go-build")
 	}
 	p := newPlace(t, append(env, "GOCACHE="+cache)...)
-	if err := workflows.WriteDemo(p.dir); err != nil {
+	if err := workflows.WriteDemo(p.dir, lang.JSONSchema()); err != nil {
 		t.Fatal(err)
 	}
 	return p
