@@ -14,6 +14,9 @@ const (
 	PartBytes = 4 << 20
 )
 
+// MaxAnswer is how many bytes an answer has at most that is read as a whole.
+const MaxAnswer = 256 << 20
+
 // Full reports whether a part ends before an item of some bytes, where it has so many items and bytes. One
 // item it always has.
 func (p Part) Full(items, bytes, more int) bool {

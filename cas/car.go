@@ -82,6 +82,13 @@ func newCARReader(r io.Reader) (*carReader, error) {
 	if h.Version != 1 {
 		return nil, &CARError{at, fmt.Errorf("version %d, want 1 or 2", h.Version)}
 	}
+	same := func(h carHeader) bool {
+		b, err := Marshal(h)
+		return err == nil && bytes.Equal(b, raw)
+	}
+	if !same(h) && (len(h.Roots) > 0 || !same(carHeader{[]protocol.Link{}, 1})) { // without roots some write null, others an empty list
+		return nil, &CARError{at, errors.New("no CAR header: it is a map of roots, a list of links, and version alone")}
+	}
 	c.roots = h.Roots
 	return c, nil
 }
@@ -160,13 +167,18 @@ func (c *carReader) section() ([]byte, error) {
 	case c.end >= 0 && c.offset+int64(n) > c.end:
 		return nil, &CARError{at, fmt.Errorf("a section of %d bytes ends beyond the data", n)}
 	}
-	var b bytes.Buffer // grows as bytes arrive: a length that lies costs no memory
-	b.Grow(int(min(n, 1<<20)) + bytes.MinRead)
-	m, err := io.CopyN(&b, c.in, int64(n))
-	if c.offset += m; err != nil {
+	out := make([]byte, min(n, 1<<20)) // a length that lies costs little memory
+	m, err := io.ReadFull(c.in, out)
+	if err == nil && uint64(m) < n {
+		out = append(make([]byte, 0, n), out...)[:n]
+		var more int
+		more, err = io.ReadFull(c.in, out[m:])
+		m += more
+	}
+	if c.offset += int64(m); err != nil {
 		return nil, &CARError{at, fmt.Errorf("a section of %d bytes has only %d: %w", n, m, unexpected(err))}
 	}
-	return b.Bytes(), nil
+	return out, nil
 }
 
 // uvarint reads a length; io.EOF when there is not a single byte.

@@ -2,6 +2,7 @@ package cas
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -33,8 +34,19 @@ func (a *archiveWriter) begin(record protocol.Archive) (err error) {
 }
 
 func (a *archiveWriter) add(l protocol.Link, data []byte) error {
-	a.pending = appendSection(a.pending, l.Bytes(), data)
 	a.st.Blocks++
+	if len(data) >= exportBuffer { // it is written as it is
+		a.pending = append(binary.AppendUvarint(a.pending, uint64(len(l.Bytes())+len(data))), l.Bytes()...)
+		if err := a.flush(); err != nil {
+			return err
+		}
+		kept := a.pending
+		a.pending = data
+		err := a.flush()
+		a.pending = kept
+		return err
+	}
+	a.pending = appendSection(a.pending, l.Bytes(), data)
 	if len(a.pending) < exportBuffer {
 		return nil
 	}

@@ -37,6 +37,10 @@ type Imported struct {
 var errForeign = &protocol.Error{Code: protocol.ErrInvalidBlock.Code, Message: "a store keeps CIDv1 of dag-cbor or raw with sha2-256 alone",
 	Hint: "the archive may be sound, but it is not one of wf: read it with a tool of the IPLD project"}
 
+// errNoRun is for an archive that may be sound.
+var errNoRun = &protocol.Error{Code: protocol.ErrInvalidBlock.Code, Message: "it holds no run: no root is the newest event of one",
+	Hint: "wf export RUN -o FILE.car writes an archive of a run; what another program wrote is read with a tool of the IPLD project"}
+
 // Import reads a CAR archive, version 1 or 2, into a store. Every block must match its CID,
 // and be one this store can hold. A root that is an event becomes the head of a run, once
 // the whole run has been verified. A run that is there already goes on where the archive holds its
@@ -83,6 +87,9 @@ func Import(ctx context.Context, r io.Reader, into Keeper, o ImportOptions) (in 
 		return in, err
 	}
 	batch, came, err := importHeads(ctx, v, into, &in, o)
+	if err == nil {
+		err = x.whole(ctx, v)
+	}
 	if err != nil {
 		return in, err
 	}
@@ -116,11 +123,21 @@ func Import(ctx context.Context, r io.Reader, into Keeper, o ImportOptions) (in 
 // importHeads verifies what the roots lead to, and returns the batch that makes heads of the events, with the runs that are there behind it.
 func importHeads(ctx context.Context, v *Verifier, into Keeper, in *Imported, o ImportOptions) (batch Batch, came []arrival, err error) {
 	for _, l := range in.Roots { // an archive may leave out what the store has, and so a head as well
-		if n, ok := nameOf(l); ok {
-			_, _ = v.g.get(ctx, n) // what is nowhere is told of where it is missed
+		n, ok := nameOf(l)
+		if !ok {
+			continue
+		}
+		if _, err := v.g.get(ctx, n); err != nil {
+			if v.ended(ctx) != nil {
+				return batch, nil, v.ended(ctx)
+			}
+			return batch, nil, fmt.Errorf("root %s is not in the archive, and not in the store: %w", l, lost(err))
 		}
 	}
 	heads, recorded := v.rootHeads(in.Roots, o.Run)
+	if journals(heads) == 0 {
+		return batch, nil, errNoRun
+	}
 	for _, h := range heads {
 		if run, ok := strings.CutPrefix(h.Name, protocol.FilesHead("")); ok && h.Seq == 0 {
 			if err := importFiles(ctx, v, into, h, &batch); err != nil {

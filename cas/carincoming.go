@@ -25,15 +25,16 @@ type incoming struct {
 	archive io.ReadSeeker
 	base    int64 // where the archive begins
 	into    Keeper
-	at      map[blockName]int64 // of the records: where their sections begin
-	sum     []byte              // over all names, in order
+	*contents
+	at  map[blockName]int64 // of the records: where their sections begin
+	sum []byte              // over all names, in order
 }
 
 // survey reads the archive and checks every block. What is no archive is a *CARError; other errors are
 // those of the reader.
 func (x *incoming) survey(ctx context.Context, v *Verifier) (in Imported, err error) {
-	x.at = map[blockName]int64{}
-	x.sum, in.Roots, err = x.blocks(ctx, func(b Block, at int64) error {
+	x.contents, x.at = contentsOf(nil), map[blockName]int64{}
+	x.sum, in.Roots, err = x.blocks(ctx, func(roots []protocol.Link) { x.contents = contentsOf(roots) }, func(b Block, at int64) error {
 		n, ok := nameOf(b.Link)
 		if !ok {
 			return fmt.Errorf("CAR, byte %d: block %s is of another codec or hash function: %w", at, b.Link, errForeign)
@@ -44,11 +45,35 @@ func (x *incoming) survey(ctx context.Context, v *Verifier) (in Imported, err er
 		if n.codec == cid.DagCBOR {
 			x.at[n] = at
 		}
+		x.add(b.Link, at)
 		in.Blocks++
 		in.Bytes += int64(len(b.Data))
 		return nil
 	})
+	if err == nil {
+		if why := x.cut(); why != nil {
+			err = &CARError{0, why}
+		}
+	}
 	return in, err
+}
+
+// whole refuses an archive of which sections are not where Export writes them, and trees that nobody can read. What the heads lead
+// to is in the graph by now.
+func (x *incoming) whole(ctx context.Context, v *Verifier) error {
+	for _, s := range x.sections {
+		if err := v.tree(ctx, s.name, func() string { return fmt.Sprintf("byte %d", s.at) }); err != nil {
+			return err
+		}
+	}
+	if err := v.report.Err(); err != nil {
+		return err
+	}
+	at, err := x.misplaced(ctx, v)
+	if at != nil {
+		err = &CARError{at.at, errMisplaced(at)}
+	}
+	return err
 }
 
 // commit writes the blocks.
@@ -60,7 +85,7 @@ func (x *incoming) commit(ctx context.Context) error {
 		batch, size = nil, 0
 		return err
 	}
-	sum, _, err := x.blocks(ctx, func(b Block, _ int64) error {
+	sum, _, err := x.blocks(ctx, func([]protocol.Link) {}, func(b Block, _ int64) error {
 		batch = append(batch, b)
 		if size += len(b.Data); size >= importBatch {
 			return flush()
@@ -76,8 +101,8 @@ func (x *incoming) commit(ctx context.Context) error {
 	return err
 }
 
-// blocks reads the archive from its beginning to its end.
-func (x *incoming) blocks(ctx context.Context, f func(b Block, at int64) error) (sum []byte, roots []protocol.Link, err error) {
+// blocks reads the archive from its beginning to its end; begin is given its roots.
+func (x *incoming) blocks(ctx context.Context, begin func(roots []protocol.Link), f func(b Block, at int64) error) (sum []byte, roots []protocol.Link, err error) {
 	if _, err := x.archive.Seek(x.base, io.SeekStart); err != nil {
 		return nil, nil, err
 	}
@@ -85,6 +110,7 @@ func (x *incoming) blocks(ctx context.Context, f func(b Block, at int64) error) 
 	if err != nil {
 		return nil, nil, err
 	}
+	begin(c.roots)
 	names := sha256.New()
 	for i := 0; ; i++ {
 		if i%256 == 0 && ctx.Err() != nil {

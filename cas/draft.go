@@ -26,7 +26,7 @@ type Draft struct {
 }
 
 // Ready makes the stored form of a draft, once: what cannot be stored is found where it was said,
-// not when a commit is due. An error wraps protocol.ErrInvalidBlock.
+// not when a commit is due. An error wraps protocol.ErrInvalidBlock, or of a text that is too long protocol.ErrTooLarge.
 func (d Draft) Ready() (Draft, error) {
 	if d.stored != nil {
 		return d, nil
@@ -34,7 +34,10 @@ func (d Draft) Ready() (Draft, error) {
 	if d.Data == nil || d.Data.EventType() == protocol.EvDelta {
 		return d, fmt.Errorf("%T is never stored: %w", d.Data, protocol.ErrInvalidBlock)
 	}
-	stored, blocks := spill(d.Data)
+	stored, blocks, err := spill(d.Data)
+	if err != nil {
+		return d, err
+	}
 	b, err := encMode.Marshal(stored)
 	if err == nil {
 		err = checkData(b)
@@ -78,14 +81,17 @@ func (d Draft) event(prev EventRef, now int64) (protocol.Entry, []Block, error) 
 }
 
 // spill gives d with each text either in place, with protocol.InlineMax bytes at most, or as a
-// link to a payload. Bytes of a text that are no UTF-8 become U+FFFD, as CBOR has no others. d
+// link to a payload; one that is longer than a payload may be is an error wrapping protocol.ErrTooLarge. Bytes of a text that are no UTF-8 become U+FFFD, as CBOR has no others. d
 // itself is not changed.
-func spill(d protocol.Data) (stored protocol.Data, blocks []Block) {
+func spill(d protocol.Data) (stored protocol.Data, blocks []Block, err error) {
 	texts, whole := textsOf(d)
 	changed := false
 	for _, t := range texts {
 		if !utf8.ValidString(t.S) {
 			t.S, changed = strings.ToValidUTF8(t.S, "\uFFFD"), true
+		}
+		if err := protocol.CheckPayload(string(d.EventType()), len(t.S)); err != nil {
+			return d, nil, err
 		}
 		if len(t.S) > protocol.InlineMax && !t.Link.Defined() {
 			root, parts := Payload([]byte(t.S))
@@ -97,7 +103,7 @@ func spill(d protocol.Data) (stored protocol.Data, blocks []Block) {
 		}
 	}
 	if !changed {
-		return d, nil
+		return d, nil, nil
 	}
-	return whole(), blocks
+	return whole(), blocks, nil
 }

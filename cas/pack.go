@@ -53,8 +53,9 @@ const compressMin = 64
 
 const zstdMagic = "\x28\xb5\x2f\xfd"
 
-// unpackMax bounds the memory one damaged pack can ask for.
-const unpackMax = 256 << 20
+// unpackMax is the length in bytes of the longest body of a segment, and so of the memory that one can ask for: the longest block,
+// or many short ones, with what stands before each.
+const unpackMax = BlockMax + 1<<20
 
 // Made at first use: a program that opens no store does not pay for them.
 var (

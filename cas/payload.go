@@ -1,7 +1,10 @@
 package cas
 
 import (
+	"fmt"
 	"slices"
+
+	"github.com/ipfs/go-cid"
 
 	"wf/protocol"
 )
@@ -20,6 +23,32 @@ func Payload(data []byte) (root protocol.Link, blocks []Block) {
 		blocks = append(blocks, b)
 		c.Parts = append(c.Parts, b.Link)
 	}
-	top := must(Encode(c))
-	return top.Link, append(blocks, top)
+	top := must(Marshal(c)) // whether it is longer than payloads are is for Admit to say
+	return linkTo(cid.DagCBOR, top), append(blocks, Block{linkTo(cid.DagCBOR, top), top})
+}
+
+// Admit checks what a store is given: that a block is what its name says, is no longer than blocks are, and names no
+// payload that no reader would take (protocol.PayloadMax). The errors wrap protocol.ErrCorrupt, protocol.ErrInvalidBlock and
+// protocol.ErrTooLarge.
+func Admit(b Block) error {
+	if err := Check(b.Link, b.Data); err != nil {
+		return err
+	}
+	if len(b.Data) > BlockMax {
+		return fmt.Errorf("block %s has %d bytes, a block has at most %d: %w", b.Link, len(b.Data), BlockMax, protocol.ErrInvalidBlock)
+	}
+	if !protocol.IsChunks(b.Data) {
+		return nil
+	}
+	var c protocol.Chunks
+	if err := Decode(b.Data, &c); err != nil {
+		return fmt.Errorf("block %s: %w", b.Link, err)
+	}
+	if err := protocol.CheckPayload("payload "+b.Link.String(), int(c.Size)); err != nil {
+		return err
+	}
+	if _, err := protocol.DecodeChunks(b.Data); err != nil {
+		return fmt.Errorf("block %s: %w", b.Link, err)
+	}
+	return nil
 }

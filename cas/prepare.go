@@ -33,11 +33,8 @@ func (s *Store) prepare(blocks []Block) ([]packed, error) {
 		if _, err := digestOf(b.Link); err != nil {
 			return nil, fmt.Errorf("commit: %w", err)
 		}
-		if err := Check(b.Link, b.Data); err != nil {
+		if err := Admit(b); err != nil {
 			return nil, fmt.Errorf("commit: %w", err)
-		}
-		if len(b.Data) > BlockMax {
-			return nil, fmt.Errorf("commit: block %s has %d bytes, a block has at most %d: %w", b.Link, len(b.Data), BlockMax, protocol.ErrInvalidBlock)
 		}
 		switch {
 		case s.queue.recent.has(b.Link):

@@ -58,13 +58,13 @@ func (s *Store) Reach(ctx context.Context, run protocol.RunID, seq protocol.Seq)
 	return size, nil
 }
 
-// linksIn are the links of a block to blocks that a store can hold. One that is not strict DAG-CBOR is an error.
+// linksIn are the links of a block to blocks that a store can hold, one that follows itself once. A block that is not strict DAG-CBOR is an error.
 func linksIn(codec byte, data []byte) (out []ref, err error) {
 	if codec != cid.DagCBOR || !bytes.Contains(data, linkHead) {
 		return nil, nil
 	}
 	s := dagcbor.Scan{Walk: dagcbor.Walk{B: data}, OnLink: func(c []byte, at int) {
-		if to, ok := nameIn(c); ok {
+		if to, ok := nameIn(c); ok && (len(out) == 0 || out[len(out)-1].to != to) {
 			out = append(out, ref{to, at})
 		}
 	}}

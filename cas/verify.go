@@ -117,11 +117,14 @@ func (v *Verifier) opens(ctx context.Context, dir string, patience time.Duration
 func VerifyCAR(ctx context.Context, r io.Reader, o VerifyOptions) (Report, error) {
 	a := &archive{}
 	v := NewVerifier(o, a)
-	roots, err := a.read(ctx, r, v)
+	err := a.read(ctx, r, v)
+	if err == nil {
+		v.heads, _ = v.rootHeads(a.roots, o.Run)
+		err = a.whole(ctx, v)
+	}
 	if err != nil {
 		return Report{}, fmt.Errorf("verify archive: %w", err)
 	}
-	v.heads, _ = v.rootHeads(roots, o.Run)
 	v.doubt("an archive has no reflog: that its head is the newest event of the run is not shown")
 	return v.Judge(ctx)
 }

@@ -16,6 +16,7 @@ import (
 // archive is the evidence of a CAR file. It keeps the records, which are small, and of the
 // payloads what verify keeps of any block.
 type archive struct {
+	*contents
 	records map[blockName][]byte
 	bad     map[blockName]error
 }
@@ -34,9 +35,9 @@ func (a *archive) Block(_ context.Context, l protocol.Link) ([]byte, error) {
 	return nil, fmt.Errorf("block %s is not in the archive: %w", n, protocol.ErrNotFound)
 }
 
-// read takes an archive in and returns its roots. Damage goes to v; the error is r's own.
-func (a *archive) read(ctx context.Context, r io.Reader, v *Verifier) ([]protocol.Link, error) {
-	a.records, a.bad = map[blockName][]byte{}, map[blockName]error{}
+// read takes an archive in. Damage goes to v; the error is r's own.
+func (a *archive) read(ctx context.Context, r io.Reader, v *Verifier) error {
+	a.contents, a.records, a.bad = contentsOf(nil), map[blockName][]byte{}, map[blockName]error{}
 	damaged := func(err error) error {
 		var c *CARError
 		if !errors.As(err, &c) {
@@ -47,18 +48,16 @@ func (a *archive) read(ctx context.Context, r io.Reader, v *Verifier) ([]protoco
 	}
 	c, err := newCARReader(r)
 	if err != nil {
-		return nil, damaged(err)
+		return damaged(err)
 	}
-	if len(c.roots) == 0 {
-		v.doubt("the archive has no roots: only hashes and forms were checked")
-	}
+	a.contents = contentsOf(c.roots)
 	for i := 0; ; i++ {
 		if i%256 == 0 && ctx.Err() != nil {
-			return nil, context.Cause(ctx)
+			return context.Cause(ctx)
 		}
 		b, at, err := c.next()
 		if err == io.EOF {
-			return c.roots, nil
+			return nil
 		}
 		n, ours := nameOf(b.Link)
 		var m *Mismatch
@@ -67,7 +66,7 @@ func (a *archive) read(ctx context.Context, r io.Reader, v *Verifier) ([]protoco
 			a.bad[n] = m
 			v.find(Finding{Kind: "corrupt", Where: fmt.Sprintf("byte %d", at), Expected: m.Expected.String(), Actual: m.Actual.String(), Fix: "export the run again"})
 		case err != nil:
-			return c.roots, damaged(err)
+			return damaged(err)
 		case !ours:
 			v.g.count.blocks++
 			v.g.count.bytes += int64(len(b.Data))
@@ -82,7 +81,36 @@ func (a *archive) read(ctx context.Context, r io.Reader, v *Verifier) ([]protoco
 				v.find(f)
 			}
 		}
+		a.add(b.Link, at)
 	}
+}
+
+// whole finds what the file as a whole lacks, or has too much, where its blocks are sound.
+func (a *archive) whole(ctx context.Context, v *Verifier) error {
+	odd := func(where, expected, actual string) {
+		v.find(Finding{Kind: "archive", Where: where, Expected: expected, Actual: actual, Fix: "export the run again; what another program wrote is read with a tool of the IPLD project"})
+	}
+	for _, s := range a.sections {
+		if err := v.tree(ctx, s.name, func() string { return fmt.Sprintf("byte %d", s.at) }); err != nil {
+			return err
+		}
+	}
+	if len(v.report.Findings) > 0 {
+		return nil
+	}
+	if err := a.cut(); err != nil {
+		odd("the header", "roots that lead to a run", err.Error())
+		return nil
+	}
+	if journals(v.heads) == 0 {
+		odd("the roots", "the newest event of a run", "no root is an event: there is nothing of wf to be proved in it")
+		return nil
+	}
+	at, err := a.misplaced(ctx, v)
+	if at != nil {
+		odd(fmt.Sprintf("byte %d", at.at), "each block once, before those it links to, in the order of an export", errMisplaced(at).Error())
+	}
+	return err
 }
 
 // rootHeads makes heads of the roots: an event is the newest of a run, anything else a block

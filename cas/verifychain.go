@@ -268,6 +268,7 @@ func (v *Verifier) visit(ctx context.Context, head string, seq protocol.Seq, fir
 		name blockName
 		way  *hop
 	}
+	var trees []stop // outer ones first
 	for todo := []stop{{first, way}}; len(todo) > 0; {
 		at := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
@@ -301,11 +302,11 @@ func (v *Verifier) visit(ctx context.Context, head string, seq protocol.Seq, fir
 			v.find(f)
 			continue
 		}
-		if nd.kind == protocol.KindChunks {
-			if size, ok := v.sizeOf(ctx, nd); ok && size != nd.chunked {
-				v.find(Finding{Kind: "record", Where: where(head, seq, v.path(ctx, at.way)), Expected: fmt.Sprintf("chunks of %d bytes in all", nd.chunked),
-					Actual: fmt.Sprintf("%d bytes", size), Fix: restoreFix})
-			}
+		switch nd.kind {
+		case protocol.KindChunks, protocol.KindFile:
+			v.parts(ctx, at.name, nd, func() string { return where(head, seq, v.path(ctx, at.way)) })
+		case protocol.KindTree:
+			trees = append(trees, at)
 		}
 		if nd.foreign > 0 {
 			v.doubt("%s: %d links to blocks of other systems are not followed", where(head, seq, v.path(ctx, at.way)), nd.foreign)
@@ -314,20 +315,12 @@ func (v *Verifier) visit(ctx context.Context, head string, seq protocol.Seq, fir
 			todo = append(todo, stop{nd.links[i].to, &hop{up: at.way, in: at.name, at: nd.links[i].at}})
 		}
 	}
-	return nil
-}
-
-// sizeOf sums the chunks of a payload; false where one cannot be read, which is a finding of its
-// own.
-func (v *Verifier) sizeOf(ctx context.Context, chunks *node) (size int64, ok bool) {
-	for _, r := range chunks.links {
-		part, err := v.g.get(ctx, r.to)
-		if err != nil {
-			return 0, false
+	for _, at := range trees {
+		if err := v.tree(ctx, at.name, func() string { return where(head, seq, v.path(ctx, at.way)) }); err != nil {
+			return err
 		}
-		size += int64(part.size)
 	}
-	return size, true
+	return nil
 }
 
 // path words a way: data.record.output. Of a long one the ends are given.

@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"iter"
+	"slices"
 	"strconv"
 
 	"github.com/ipfs/go-cid"
@@ -56,8 +57,13 @@ type node struct {
 	event   *eventFacts
 	step    *stepFacts
 	archive *protocol.Archive
-	chunked int64 // of a payload in chunks: how many bytes it says that they hold
+	chunked int64 // of a payload in chunks, or a file in parts: how many bytes it says that they hold
 	reached bool
+
+	// Of a tree: the entries of the block itself; those of all that it names, and how many directories lie within each other, once
+	// it was weighed.
+	entries, weight, depth int32
+	weighed                bool
 }
 
 type eventFacts struct {
@@ -76,8 +82,12 @@ type stepFacts struct {
 	status    string
 }
 
-// linksAtOnce bounds what room is made for the links of a block before they are read.
-const linksAtOnce = 64
+// linksAtOnce bounds what room is made for the links of a block before any was read, and linkLen is how many bytes each
+// takes there: room for all of them is made once, where as many seem to follow.
+const (
+	linksAtOnce = 64
+	linkLen     = 41
+)
 
 // examine reads one block; its bytes have the right hash.
 func examine(codec byte, data []byte) *node {
@@ -85,13 +95,24 @@ func examine(codec byte, data []byte) *node {
 	if codec != cid.DagCBOR {
 		return n
 	}
+	if protocol.IsChunks(data) {
+		c, err := protocol.DecodeChunks(data)
+		if n.chunked = c.Size; err != nil { // its links are not even looked at: there may be any number
+			n.kind, n.fault = protocol.KindChunks, &Finding{Kind: "not_a_record", Expected: "a payload in chunks", Actual: err.Error()}
+			return n
+		}
+	}
 	s := newScanner(data)
 	defer s.free()
-	if links := bytes.Count(data, linkHead); links > 0 {
+	links := min(bytes.Count(data, linkHead), len(data)/linkLen)
+	if links > 0 {
 		n.links = make([]ref, 0, min(links, linksAtOnce))
 	}
 	s.OnLink = func(c []byte, at int) {
 		if to, ok := nameIn(c); ok {
+			if len(n.links) == linksAtOnce {
+				n.links = slices.Grow(n.links, max(0, links-linksAtOnce))
+			}
 			n.links = append(n.links, ref{to, at})
 		} else {
 			n.foreign++
@@ -121,11 +142,13 @@ func examine(codec byte, data []byte) *node {
 			n.fault = &Finding{Kind: "not_a_record", Expected: "an archive record", Actual: err.Error()}
 		}
 	case protocol.KindChunks:
-		if k, ok := s.top("size"); ok {
-			n.chunked = s.intAt(k.At)
+		c, err := protocol.DecodeChunks(data)
+		if n.chunked = c.Size; err != nil {
+			n.fault = &Finding{Kind: "not_a_record", Expected: "a payload in chunks", Actual: err.Error()}
 		}
 	case protocol.KindTree:
-		if _, err := filetree.Decode(data); err != nil {
+		t, err := filetree.Decode(data)
+		if n.entries = int32(len(t.Entries)); err != nil {
 			n.fault = &Finding{Kind: "not_a_record", Expected: "a directory", Actual: err.Error()}
 		}
 	case protocol.KindFile:

@@ -183,6 +183,9 @@ func startOf(p *lang.Program, inputs protocol.JSON, st protocol.Start) (startBlo
 	if err != nil {
 		return startBlocks{}, err
 	}
+	if err := protocol.CheckPayload("inputs", len(inputs)); err != nil {
+		return startBlocks{}, fmt.Errorf("%w: %w", protocol.ErrInputs, err)
+	}
 	in, parts := cas.Payload(inputs)
 	st.Kind, st.V, st.Workflow, st.Inputs, st.Semantics = protocol.KindStart, protocol.RecordVersion, def.Link, in, rules.SemanticsOf(p.Workflow)
 	start, err := cas.Encode(st)

@@ -329,6 +329,9 @@ func (m *memoizing) store(dir string, changes []tree.Change, c protocol.Conclusi
 		return m.notStored(part, why)
 	}
 	if c.Text != nil {
+		if err := protocol.CheckPayload("the output", len(*c.Text)); err != nil {
+			return m.notStored("output", err.Error())
+		}
 		root, parts := cas.Payload([]byte(settled(*c.Text)))
 		memo.Output, keep.blocks = root, append(keep.blocks, parts...)
 	}
@@ -336,6 +339,9 @@ func (m *memoizing) store(dir string, changes []tree.Change, c protocol.Conclusi
 		raw, err := protocol.CanonicalizeJSON(c.Data)
 		if err != nil {
 			return nil // it fails where the record is made
+		}
+		if err := protocol.CheckPayload("the fields", len(raw)); err != nil {
+			return m.notStored("output", err.Error())
 		}
 		root, parts := cas.Payload(raw)
 		memo.Data, keep.blocks = root, append(keep.blocks, parts...)

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -18,8 +19,16 @@ func (d *driver) completed(w *worker, end *outcome, failed *protocol.ErrorInfo) 
 	if err != nil {
 		return nil, nil, err
 	}
+	// What no reader would take ends the visit, and is not kept.
+	tooLong := func(err error) ([]cas.Draft, []cas.Block, error) {
+		end.conclusion.Text, end.conclusion.Data = nil, nil
+		return d.completed(w, end, cmp.Or(failed, &protocol.ErrorInfo{Code: protocol.ErrTooLarge.Code, Phase: "output_validation", Message: err.Error() + "; " + protocol.HintOf(err)}))
+	}
 	var blocks []cas.Block
 	if end.conclusion.Text != nil {
+		if err := protocol.CheckPayload("its output", len(*end.conclusion.Text)); err != nil {
+			return tooLong(err)
+		}
 		root, parts := cas.Payload([]byte(settled(*end.conclusion.Text)))
 		rec.Output, blocks = root, append(blocks, parts...)
 	}
@@ -31,6 +40,9 @@ func (d *driver) completed(w *worker, end *outcome, failed *protocol.ErrorInfo) 
 			return d.completed(w, end, bad)
 		}
 		if err == nil {
+			if err := protocol.CheckPayload("its fields as JSON", len(raw)); err != nil {
+				return tooLong(err)
+			}
 			root, parts := cas.Payload(raw)
 			rec.Data, blocks = root, append(blocks, parts...)
 		}

@@ -110,6 +110,7 @@ func (e *Engine) Outline(ctx context.Context, run protocol.RunID) (*api.Run, err
 func (e *Engine) viewer(ctx context.Context, run protocol.RunID, s *rules.State, p page, brief bool) (*viewer, error) {
 	b := &viewer{e: e, read: e.reader(ctx), s: s, brief: brief, most: p.most, only: p.steps, steps: map[string]*shown{}, unsettled: map[string]string{}, named: map[string][]protocol.RunID{},
 		v: &api.Run{Schema: api.RunSchema, ID: run, Steps: []*api.Step{}, Outputs: protocol.JSON("{}")}}
+	b.read = b.counting(b.read)
 	if err := b.all(ctx, p); err != nil {
 		return nil, fmt.Errorf("run %s: %w", run, err)
 	}
@@ -202,6 +203,10 @@ type viewer struct {
 	unsettled map[string]string
 	named     map[string][]protocol.RunID // of sub-workflows, by step; its own one first
 	last      string                      // step that was completed last
+
+	plain    Reader // read without counting
+	gathered int64  // bytes of texts that were read
+	counted  bool   // so are those of all steps
 }
 
 // shown is a step with what its record will say.
@@ -366,7 +371,11 @@ func (b *viewer) finish(ctx context.Context) error {
 		if err := b.texts(b.steps[st.ID]); err != nil {
 			return err
 		}
-		size += len(st.EdgePrompt) + len(st.Text) + len(st.Output)
+		more := len(st.EdgePrompt) + len(st.Text) + len(st.Output)
+		if err := b.room(int64(more)); err != nil {
+			return err
+		}
+		size += more
 		if b.most > 0 && size > b.most && i+1 < len(v.Steps) {
 			v.Steps = v.Steps[i+1:]
 			b.cut = v.Steps[0].Began

@@ -86,11 +86,8 @@ func blocksOf(all []cas.Block) ([]block, error) {
 			continue
 		}
 		seen[b.Link] = true
-		if err := cas.Check(b.Link, b.Data); err != nil {
+		if err := cas.Admit(b); err != nil {
 			return nil, fmt.Errorf("commit: %w", err)
-		}
-		if len(b.Data) > cas.BlockMax {
-			return nil, fmt.Errorf("commit: block %s has %d bytes, a block has at most %d: %w", b.Link, len(b.Data), cas.BlockMax, protocol.ErrInvalidBlock)
 		}
 		x := block{cid: b.Link.Bytes()}
 		if isSmall(b) {

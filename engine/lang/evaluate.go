@@ -216,7 +216,7 @@ func (p *Program) Outputs(s Scope) (json.RawMessage, error) {
 	if err != nil {
 		return nil, fmt.Errorf("outputs: %w", err)
 	}
-	return out, nil
+	return out, protocol.CheckPayload("outputs as JSON", len(out))
 }
 
 // lacksStep reports whether a value refers to a step that never ran.

@@ -70,7 +70,7 @@ func (a *API) Authorize(h http.Header) {
 }
 
 // maxAnswer bounds an answer that is read into memory.
-const maxAnswer = 256 << 20
+const maxAnswer = api.MaxAnswer
 
 // send gives the answer to a request. One that is an error is closed, and given for its status.
 func (a *API) send(r *http.Request) (*http.Response, error) {

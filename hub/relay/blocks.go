@@ -16,20 +16,9 @@ func (h *Hub) block(w http.ResponseWriter, r *http.Request) error {
 	return server.ServeBlock(w, r, h.readBlock, h.readPayload)
 }
 
-// maxPayload is how much of a payload the hub puts together, in bytes. More is read by its blocks.
-const maxPayload = 64 << 20
-
 // readPayload reads all of a payload that lies in chunks.
 func (h *Hub) readPayload(ctx context.Context, l protocol.Link) ([]byte, error) {
-	read := func(l protocol.Link) ([]byte, error) { return h.readBlock(ctx, l) }
-	p, err := protocol.OpenPayload(read, l)
-	if err != nil {
-		return nil, err
-	}
-	if p.Size > maxPayload {
-		return nil, fmt.Errorf("the payload %s has %d bytes, a hub passes on %d at most: %w", l, p.Size, maxPayload, protocol.ErrTooLarge)
-	}
-	return p.Bytes(read)
+	return protocol.PayloadBytes(func(l protocol.Link) ([]byte, error) { return h.readBlock(ctx, l) }, l)
 }
 
 // readBlock reads a block from the first worker that gives its bytes, as their hash says: a worker that does not

@@ -11,10 +11,11 @@ import (
 )
 
 // DepthMax is how many directories lie within each other at most. WalkMax is how many entries Walk yields,
-// and Diff compares: a few blocks can name each other to more of them than anyone can read.
+// and Diff compares: a few blocks can name each other to more of them than anyone can read. Both end before they yield what
+// comes to more so.
 const (
 	DepthMax = 128
-	WalkMax  = 1_000_000
+	WalkMax  = protocol.TrackFilesMax
 )
 
 // Item is an entry with its path from the root of the tree, with slashes.
@@ -71,11 +72,14 @@ var (
 // with its first error; those of blocks are as Entries says.
 func Walk(read Read, root protocol.Link) iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) {
-		seen := 0
+		seen, all := 0, counter{read: read}
 		var walk func(dir protocol.Link, path string, depth int) error
 		walk = func(dir protocol.Link, path string, depth int) error {
 			if depth > DepthMax {
 				return errTooDeep
+			}
+			if err := all.meet([2]protocol.Link{{}, dir}, [2]protocol.Link{{}, root}); err != nil {
+				return err
 			}
 			entries, err := Entries(read, dir)
 			if err != nil {
@@ -139,7 +143,7 @@ type Change struct {
 // directories that are the same is not read.
 func Diff(read Read, before, after protocol.Link) iter.Seq2[Change, error] {
 	return func(yield func(Change, error) bool) {
-		d := differ{read: read, yield: yield}
+		d := differ{read: read, yield: yield, roots: [2]protocol.Link{before, after}, counter: counter{read: read}}
 		if err := d.dirs(before, after, "", 1); err != nil && err != errStop {
 			yield(Change{}, err)
 		}
@@ -147,9 +151,11 @@ func Diff(read Read, before, after protocol.Link) iter.Seq2[Change, error] {
 }
 
 type differ struct {
-	read  Read
-	seen  int
-	yield func(Change, error) bool
+	read    Read
+	roots   [2]protocol.Link
+	counter counter
+	seen    int
+	yield   func(Change, error) bool
 }
 
 func (d *differ) dirs(before, after protocol.Link, path string, depth int) error {
@@ -158,6 +164,9 @@ func (d *differ) dirs(before, after protocol.Link, path string, depth int) error
 	}
 	if depth > DepthMax {
 		return errTooDeep
+	}
+	if err := d.counter.meet([2]protocol.Link{before, after}, d.roots); err != nil {
+		return err
 	}
 	a, err := d.entries(before)
 	if err != nil {
@@ -168,19 +177,7 @@ func (d *differ) dirs(before, after protocol.Link, path string, depth int) error
 		return err
 	}
 	for len(a)+len(b) > 0 {
-		var x, y Entry
-		if len(b) == 0 || len(a) > 0 && a[0].Name <= b[0].Name {
-			x = a[0]
-		}
-		if len(a) == 0 || len(b) > 0 && b[0].Name <= a[0].Name {
-			y = b[0]
-		}
-		if x.Name != "" {
-			a = a[1:]
-		}
-		if y.Name != "" {
-			b = b[1:]
-		}
+		x, y := pairOf(&a, &b)
 		if err := d.pair(x, y, path, depth); err != nil {
 			return err
 		}

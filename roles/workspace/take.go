@@ -60,7 +60,7 @@ type LimitError struct {
 func (e *LimitError) Error() string { return e.Path + ": " + e.What }
 
 // looksMax is how many names a taking looks at, chosen or not.
-const looksMax = 1_000_000
+const looksMax = tree.WalkMax
 
 // Take reads the files that globs choose below a directory, as blocks of a tree. Links are kept as text and
 // never followed. What is no file, cannot be read, holds what must not be kept or changes each time it is read
