@@ -26,6 +26,9 @@ import (
 	"wf/agentkit/sandbox"
 )
 
+// leftKey is that of a segment of memory.
+const leftKey = 0x77663037
+
 // attack is what this binary does inside of a sandbox: it tries something and says what came
 // of it, a line for each try.
 func attack(name string) int {
@@ -41,6 +44,18 @@ func attack(name string) int {
 		}
 		_, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
 		say("unix pair", err)
+	case "leaves in the kernel", "finds in the kernel":
+		flag := 0
+		if name[0] == 'l' {
+			flag = unix.IPC_CREAT
+		}
+		id, err := unix.SysvShmGet(leftKey, 64, flag|0o600)
+		say("shared memory", err)
+		if err == nil && flag == 0 {
+			if _, err := unix.SysvShmCtl(id, unix.IPC_RMID, nil); err != nil {
+				return 1
+			}
+		}
 	case "calls":
 		for _, c := range calls() {
 			say(c.name, c.try())

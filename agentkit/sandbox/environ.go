@@ -58,14 +58,14 @@ func nameOf(of ...string) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// trust is a name for the trust of a command: two have the same only where both could do and read the same.
+// trust is a name for the trust of a command: two have the same where both could do and read the same, and only there.
 func (p Policy) trust() string {
 	hosts := p.Hosts
 	if p.Network {
 		hosts = nil
 	}
-	t := p.Trust
-	return nameOf(fmt.Sprintf("%q %t %q %q %t %s", t.Secrets, p.Network, hosts, p.Devices, p.SSHAgent, Probe().Name))
+	set := func(of []string) []string { return slices.Compact(slices.Sorted(slices.Values(of))) }
+	return nameOf(fmt.Sprintf("%q %t %q %q %t %s", set(p.Trust.Secrets), p.Network, set(hosts), set(p.Devices), p.SSHAgent, Probe().Name))
 }
 
 // Places are where the directories of a policy lie.
@@ -105,6 +105,9 @@ func (at places) made() (own, error) {
 	var real [2]string
 	for i, dir := range []string{at.run, at.caches} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return own{}, err
+		}
+		if err := enterable(dir); err != nil { // without namespaces a command can change its mode
 			return own{}, err
 		}
 		var err error

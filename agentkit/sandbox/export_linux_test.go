@@ -42,3 +42,6 @@ func RunWithoutNamespaces(ctx context.Context, p Policy, args []string, stdout, 
 	}
 	return l.clean(ctx, 0, stdout, stderr)
 }
+
+// TrustOf is the name of the trust of a policy.
+func TrustOf(p Policy) string { return p.trust() }

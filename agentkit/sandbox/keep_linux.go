@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"wf/files"
 	"wf/protocol/lazy"
 	"wf/roles/workspace"
 )
@@ -42,36 +43,45 @@ func (p *Policy) hold() (release func(), err error) {
 			return nil, err
 		}
 		p.at.run = dir
-		return func() { caches.Close(); run.Close(); discard(dir) }, nil
+		return func() { files.FreeLock(caches); files.FreeLock(run); discard(dir) }, nil
 	}
-	run, err := holdRun(filepath.Dir(p.at.run))
+	dir := filepath.Dir(p.at.run)
+	run, err := holdRun(dir)
 	if err != nil {
 		caches.Close()
 		return nil, err
 	}
-	return func() { caches.Close(); run.Close() }, nil
+	return func() {
+		files.FreeLock(caches)
+		over := !isAt(run, dir)
+		files.FreeLock(run)
+		if over { // the run has ended under the command: while it worked nobody could remove all of it
+			startSweep()
+		}
+	}, nil
 }
 
 // lockDir keeps a directory below the root of private ones from being swept, and says that it was used.
 func lockDir(dir string) (*os.File, error) {
-	lock, err := lockBeside(dir, true)
-	if err != nil {
-		return nil, fmt.Errorf("lock %s: %w", dir, err)
+	lock, err := besideOf(dir)
+	if err == nil {
+		now := time.Now()
+		if err = files.WaitLock(lock, true); err == nil { // a sweep has it for no longer than it takes to rename the directory
+			err = os.Chtimes(lock.Name(), now, now)
+		}
+		if err != nil {
+			lock.Close()
+		}
 	}
-	now := time.Now()
-	if err := os.Chtimes(lock.Name(), now, now); err != nil {
-		lock.Close()
+	if err != nil {
 		return nil, fmt.Errorf("lock %s: %w", dir, err)
 	}
 	return lock, nil
 }
 
-func lockBeside(dir string, shared bool) (*os.File, error) {
-	f, err := os.OpenFile(dir+".lock", os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	return locked(f, shared)
+// besideOf opens the lock of a directory.
+func besideOf(dir string) (*os.File, error) {
+	return os.OpenFile(dir+".lock", os.O_RDWR|os.O_CREATE, 0o600)
 }
 
 // Sweep counts the directories of caches and finds the old ones, which no command has
@@ -109,20 +119,37 @@ func Sweep(before time.Time, remove bool) (all, old int, bytes int64, err error)
 
 func sweepCaches(dir string, before time.Time, remove bool) (bytes int64, old bool, err error) {
 	used, err := os.Stat(dir + ".lock")
+	locks := err == nil
 	if errors.Is(err, fs.ErrNotExist) { // of a wf that had no locks
 		used, err = os.Stat(dir)
 	}
 	if err != nil || !used.ModTime().Before(before) {
 		return 0, false, err
 	}
-	lock, err := lockBeside(dir, false)
-	if err != nil || lock == nil {
-		return 0, false, err // or a command has just begun
+	lock, err := besideOf(dir)
+	if err != nil {
+		return 0, false, err
 	}
-	defer lock.Close()
+	free, err := files.TryLock(lock, false)
+	if free && locks {
+		if used, err = lock.Stat(); err == nil && !used.ModTime().Before(before) {
+			err = files.Unlock(lock) // a command has begun and ended meanwhile
+			free = false
+		}
+	}
+	if err != nil || !free {
+		lock.Close()
+		return 0, false, err
+	}
+	if remove {
+		dir, err = retire(dir)
+	}
+	if err = errors.Join(err, files.FreeLock(lock)); err != nil || dir == "" {
+		return 0, false, err
+	}
 	bytes, err = sizeOf(dir)
 	if remove {
-		err = errors.Join(err, workspace.RemoveAll(dir))
+		err = errors.Join(err, enterable(dir), workspace.RemoveAll(dir))
 	}
 	return bytes, err == nil, err
 }

@@ -63,28 +63,40 @@ func holdGone(root string) (*os.File, string, error) {
 
 // holdSelf locks a directory against its removal; nil where it is being removed.
 func holdSelf(dir string) (*os.File, error) {
-	f, err := os.Open(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
+	f, err := openOwn(dir)
+	if f == nil || err != nil {
 		return nil, err
 	}
 	if f, err = locked(f, true); f == nil || err != nil {
 		return nil, err
 	}
-	held, err := f.Stat()
+	if isAt(f, dir) {
+		return f, nil
+	}
+	return nil, files.FreeLock(f)
+}
+
+// openOwn opens a directory of a run, from which a command may have taken modes; nil where there is none.
+func openOwn(dir string) (*os.File, error) {
+	err := enterable(dir)
+	var f *os.File
 	if err == nil {
-		var now fs.FileInfo
-		if now, err = os.Lstat(dir); err == nil && os.SameFile(held, now) {
-			return f, nil
-		}
+		f, err = os.Open(dir)
 	}
-	f.Close()
 	if errors.Is(err, fs.ErrNotExist) {
-		err = nil
+		return nil, nil
 	}
-	return nil, err
+	return f, err
+}
+
+// isAt reports whether an open directory still lies at a path.
+func isAt(f *os.File, dir string) bool {
+	held, err := f.Stat()
+	if err != nil {
+		return false
+	}
+	now, err := os.Lstat(dir)
+	return err == nil && os.SameFile(held, now)
 }
 
 // Forget removes what the commands of runs that end keep in HOME and TMPDIR. Large directories are not waited for.
@@ -97,15 +109,35 @@ func Forget(run protocol.RunID) error {
 	if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	gone, err := os.MkdirTemp(root, gonePrefix)
-	if err == nil {
-		err = unix.Rename(dir, gone) // over an empty directory, which os.Rename refuses
-	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	gone, err := retire(dir)
+	if err != nil {
 		return fmt.Errorf("remove what commands of the run %s left in their HOME: %w", run, err)
 	}
-	discard(gone)
+	if gone != "" {
+		discard(gone)
+	}
 	return nil
+}
+
+// retire gives a directory the name of one that is gone; "" where another did.
+func retire(dir string) (gone string, err error) {
+	if gone, err = os.MkdirTemp(filepath.Dir(dir), gonePrefix); err != nil {
+		return "", err
+	}
+	if err = unix.Rename(dir, gone); err == nil { // over an empty directory, which os.Rename refuses
+		return gone, nil
+	}
+	if errors.Is(err, unix.ENOENT) {
+		err = nil
+	}
+	return "", errors.Join(err, unlessGone(os.Remove(gone)))
+}
+
+func unlessGone(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
 }
 
 // discard removes a directory, or has a process of its own remove it.
@@ -178,22 +210,24 @@ func sweepGone() {
 // sweepRun removes the directory of a run that no command has used since a time, or one that is gone.
 func sweepRun(dir string, before time.Time, remove bool) (bytes int64, old bool, err error) {
 	gone := strings.HasPrefix(filepath.Base(dir), gonePrefix)
-	f, err := os.Open(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return 0, false, nil
-	}
-	if err != nil {
+	f, err := openOwn(dir)
+	if f == nil || err != nil {
 		return 0, false, err
 	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil || !gone && !info.ModTime().Before(before) {
-		return 0, false, err
-	}
+	defer files.FreeLock(f)
 	if free, err := files.TryLock(f, false); err != nil || !free {
 		return 0, false, err
 	}
+	info, err := f.Stat() // not before: a command may have ended meanwhile
+	if err != nil || !gone && !info.ModTime().Before(before) || !isAt(f, dir) {
+		return 0, false, err
+	}
 	bytes, err = sizeOf(dir)
+	if remove && !gone { // its next command waits for no removal
+		if dir, err = retire(dir); err != nil || dir == "" {
+			return 0, false, err
+		}
+	}
 	if remove {
 		err = errors.Join(err, workspace.RemoveAll(dir))
 	}

@@ -420,6 +420,14 @@ func TestAWorkflowWhereADaemonLooksIsFound(t *testing.T) {
 			t.Fatal(err)
 		}
 	}), "workflow link.yaml")
+	p.want(p.during(func() { // what lies there is served, by names that say nothing of it
+		if err := os.Symlink("../sub", filepath.Join(p.root, "deep/elsewhere")); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink("../sub", filepath.Join(p.root, "sub/workflows")); err != nil {
+			t.Fatal(err)
+		}
+	}), "workflow sub/workflows")
 	p.want(p.during(func() {
 		for i := range 300 {
 			p.write(fmt.Sprintf("workflows/%03d.yaml", i), "a: 1\n")

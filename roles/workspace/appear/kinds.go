@@ -37,7 +37,7 @@ func classify(in, name string, mode fs.FileMode) (kind protocol.FoundKind, inner
 		if dir, _ := split(in); dir == ".idea" || strings.HasSuffix(dir, "/.idea") {
 			kind = protocol.FoundTasks
 		}
-	case (in == "." || base == "workflows") && protocol.IsWorkflowName(name) && !isDir:
+	case (in == "." || base == "workflows") && protocol.IsWorkflowName(name) && !isDir, name == "workflows" && mode&fs.ModeSymlink != 0:
 		kind = protocol.FoundWorkflow
 	}
 	return kind, isDir
