@@ -30,19 +30,11 @@ func newMeeting(t testing.TB) *meeting {
 	return x
 }
 
-// tell makes a file that a command waits for; take removes it.
+// tell makes a file that a command waits for.
 func (x *meeting) tell(name string) {
 	x.t.Helper()
 	if err := os.WriteFile(filepath.Join(x.meet, name), nil, 0o666); err != nil {
 		x.t.Fatal(err)
-	}
-}
-
-func (x *meeting) take(names ...string) {
-	for _, name := range names {
-		if err := os.Remove(filepath.Join(x.meet, name)); err != nil && !os.IsNotExist(err) {
-			x.t.Fatal(err)
-		}
 	}
 }
 

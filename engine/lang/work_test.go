@@ -187,7 +187,7 @@ func TestF414EveryFunctionAndOperatorIsCharged(t *testing.T) {
 
 // What is charged gives what expr gives.
 func TestF414ChargedWorkGivesWhatItGave(t *testing.T) {
-	in := map[string]any{"s": "abc", "n": nil, "l": []any{1, 1.0, "1", nil, nil, true, []any{1}, []any{1.0}, map[string]any{"a": 1}, map[string]any{"a": 1.0}, map[string]any{"a": 1}, -0.0, 0}}
+	in := map[string]any{"s": "abc", "n": nil, "l": []any{1, 1.0, "1", nil, nil, true, []any{1}, []any{1.0}, map[string]any{"a": 1}, map[string]any{"a": 1.0}, map[string]any{"a": 1}, math.Copysign(0, -1), 0}}
 	for src, want := range map[string]string{
 		`len(uniq(inputs.l))`: "8", `uniq(["b", "a", "b"])`: "[b a]", `uniq(split("a,a,b", ","))`: "[a b]", `uniq(1..3)`: "[1 2 3]", `uniq([])`: "[]",
 		`flatten([1, [2, [nil, []]], "x"])`: "[1 2 <nil> x]", `1 in [1.0]`: "true", `"a" in split("a,b", ",")`: "true", `"a" in {"a": 1}`: "true", `inputs.n in inputs.l`: "true",
