@@ -69,11 +69,11 @@ outputs: {what: "${{ inputs.what }}"}
 }
 
 // All that wf prints goes through a screen: nothing else reaches for the streams of the process, and the
-// bytes of blocks and archives alone go past it.
+// bytes of blocks and archives alone go past it, and what a process says that a signal ends by force.
 func TestOnlyScreensReachTheTerminal(t *testing.T) {
 	t.Parallel()
 	past := regexp.MustCompile(`os\.Std(out|err)\b|\b([Oo]ut|[Ee]rr|w)\.Writer\b|fmt\.Print(f|ln)?\(`)
-	allowed := map[string]int{"main.go": 1, "../internal/render/block.go": 1, "artifact.go": 1, "cas.go": 1, "export.go": 1}
+	allowed := map[string]int{"main.go": 2, "../internal/render/block.go": 1, "artifact.go": 1, "cas.go": 1, "export.go": 1}
 	var files []string
 	for dir, least := range map[string]int{".": 50, "../internal/render": 20, "../internal/help": 4} {
 		found, err := filepath.Glob(dir + "/*.go")

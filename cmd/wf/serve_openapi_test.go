@@ -203,8 +203,8 @@ func TestEveryAnswerIsAsItIsDescribed(t *testing.T) {
 	c.holds("GET", "/v1/info", nil, 200, "Info")
 	c.holds("POST", "/v1/codes", nil, 201, "Code")
 	c.holds("GET", "/v1/workflows", nil, 200, "Workflows")
-	c.holds("POST", "/v1/runs", map[string]any{"workflow": "rich", "request_id": "r", "tags": []string{"x"}, "caused_by": "7K3Q:3:1", "inputs": map[string]any{"n": 3}}, 201, "Started")
-	c.holds("POST", "/v1/runs", map[string]any{"workflow": "rich", "request_id": "r", "tags": []string{"x"}, "caused_by": "7K3Q:3:1", "inputs": map[string]any{"n": 3}}, 200, "Started")
+	c.holds("POST", "/v1/runs", map[string]any{"workflow": "rich", "request_id": "r", "created_by": "eve", "tags": []string{"x"}, "caused_by": "7K3Q:3:1", "inputs": map[string]any{"n": 3}}, 201, "Started")
+	c.holds("POST", "/v1/runs", map[string]any{"workflow": "rich", "request_id": "r", "created_by": "eve", "tags": []string{"x"}, "caused_by": "7K3Q:3:1", "inputs": map[string]any{"n": 3}}, 200, "Started")
 	c.holds("POST", "/v1/runs", map[string]any{"workflow": "rich", "request_id": "r"}, 409, "Error")
 	run := s.view(protocol.RunID(s.only())).ID
 	at := "/v1/runs/" + string(run)
