@@ -237,8 +237,8 @@ var bombs = []struct {
 	{"a map of 2^62", []string{"output", "artifacts"}, "", func(f *forge) string { return f.put(0x71, binary.BigEndian.AppendUint64([]byte{0xbb}, 1<<62)) }},
 	{"a text of 2^40", []string{"output", "artifacts"}, "", func(f *forge) string { return f.put(0x71, binary.BigEndian.AppendUint64([]byte{0x7b}, 1<<40)) }},
 	{"bytes of 2^63", []string{"output", "artifacts"}, "", func(f *forge) string { return f.put(0x71, binary.BigEndian.AppendUint64([]byte{0x5b}, 1<<63)) }},
-	{"a key of 20 MB", []string{"output", "artifacts"}, "", func(f *forge) string {
-		return f.cbor(record{"kind": "chunks", "v": 1, "size": 1, "parts": []any{}, strings.Repeat("k", 20_000_000): nil})
+	{"a key of 10 MB", []string{"output", "artifacts"}, "", func(f *forge) string {
+		return f.cbor(record{"kind": "chunks", "v": 1, "size": 1, "parts": []any{}, strings.Repeat("k", 10_000_000): nil})
 	}},
 }
 
