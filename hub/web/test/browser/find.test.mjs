@@ -6,7 +6,7 @@ import {accessible, fits, shot, until} from "./stage.mjs";
 describe("finding a run", () => {
   test("by what was said in it, with the place and the words around it", async (t) => {
     const {page, check} = await visit(t);
-    const one = await begin(page, "draft", {topic: "quicksilver"}, {title: "About a metal", created_by: "ann"});
+    const one = await begin(page, "draft", {topic: "quicksilver"}, {title: "About a metal"});
     const two = await begin(page, "form", {}, {title: "Something else"});
     const row = (id) => page.locator(`[data-run="${id}"]`);
     await row(one).locator(".s-waiting").waitFor();
@@ -60,7 +60,7 @@ describe("finding a run", () => {
 
   test("by status with counts, person and time; a view is kept under a name", async (t) => {
     const {page, check} = await visit(t);
-    const mine = await begin(page, "form", {}, {title: "For zoe", created_by: "zoe"});
+    const mine = await begin(page, "form", {}, {title: "For zoe", target_user: "zoe"});
     await page.locator(`[data-run="${mine}"] .s-waiting`).waitFor();
     await page.getByText("More filters").click();
     await page.getByLabel("Person").fill("zoe");

@@ -80,7 +80,7 @@ describe("situations", () => {
   test("a run is at work", async (t) => {
     await place.hold(t);
     const {page, check, begin} = await visit(t);
-    const id = await begin("draft", {topic: "tea"}, {title: "A note about tea", tags: ["drinks"], created_by: "ann"});
+    const id = await begin("draft", {topic: "tea"}, {title: "A note about tea", tags: ["drinks"]});
     await open(page, `#/run/${id}`);
     await page.locator(".outcome").getByText("still about tea").waitFor();
     await look(page, "live", [...run, '.outcome [data-named="facts#1"]', ".outcome .given"]);
