@@ -305,9 +305,13 @@ func noListener(t *testing.T, w Wire) {
 	}
 }
 
-// manyCalls has answers with as many calls as one may have, one more, and 400,000.
+// manyCalls has answers with as many calls as one may have, one more, and very many.
 func manyCalls(t *testing.T, w Wire) {
-	for _, n := range []int{model.MostCalls - 1, model.MostCalls, model.MostCalls + 1, 400_000} {
+	many := 400_000
+	if testing.Short() { // as with the race detector, which takes ten times as long to make them
+		many = 40_000
+	}
+	for _, n := range []int{model.MostCalls - 1, model.MostCalls, model.MostCalls + 1, many} {
 		var say []Piece
 		for i := range n {
 			say = append(say, Piece{Call: &CallPiece{Index: i, ID: "c" + strconv.Itoa(i), Name: "f"}})
@@ -333,7 +337,10 @@ func manyCalls(t *testing.T, w Wire) {
 
 // manyPieces has a call whose arguments come byte by byte.
 func manyPieces(t *testing.T, w Wire) {
-	const n = 200_000
+	n := 200_000
+	if testing.Short() {
+		n = 20_000
+	}
 	say := []Piece{{Call: &CallPiece{ID: "a", Name: "f"}}, {Call: &CallPiece{Args: `"`}}}
 	for range n {
 		say = append(say, Piece{Call: &CallPiece{Args: "x"}})
