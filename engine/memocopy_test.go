@@ -41,11 +41,15 @@ func (x *meeting) tell(name string) {
 // await waits for a file of a command.
 func (x *meeting) await(name string) {
 	x.t.Helper()
-	for until := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+	again, late := time.NewTicker(time.Millisecond), time.After(time.Minute)
+	defer again.Stop()
+	for {
 		if _, err := os.Stat(filepath.Join(x.meet, name)); err == nil {
 			return
 		}
-		if time.Now().After(until) {
+		select {
+		case <-again.C:
+		case <-late:
 			x.t.Fatalf("%s does not come", name)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"wf/agentkit/sandbox"
+	"wf/files/filestest"
 	"wf/protocol"
 	"wf/roles/workspace"
 )
@@ -20,15 +21,20 @@ import (
 // remains are what lies in the cache of runs, and of what is gone, once nothing does or it was waited for.
 func (s stage) remains() []string {
 	s.t.Helper()
-	for until := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
-		left, err := filepath.Glob(filepath.Join(s.outside, "cache/wf/sandbox/*-*"))
-		if err != nil {
+	ctx, stop := context.WithTimeout(s.t.Context(), time.Minute)
+	defer stop()
+	var left []string
+	root := filepath.Join(s.outside, "cache/wf/sandbox")
+	if err := filestest.Await(ctx, root, func() bool {
+		var err error
+		if left, err = filepath.Glob(filepath.Join(root, "*-*")); err != nil {
 			s.t.Fatal(err)
 		}
-		if len(left) == 0 || time.Now().After(until) {
-			return left
-		}
+		return len(left) == 0
+	}); err != nil && ctx.Err() == nil {
+		s.t.Fatal(err)
 	}
+	return left
 }
 
 // caching has the commands of a stage keep what they keep in a directory of its own, which goes whatever they did to it.
@@ -143,9 +149,7 @@ func TestWhatARunLeavesThatEndsUnderItsCommandGoes(t *testing.T) {
 				if err := sandbox.Forget("run1"); err != nil {
 					t.Error(err)
 				}
-				for sweeping(t) { // it finds the command at work
-					time.Sleep(time.Millisecond)
-				}
+				filestest.Until(t, "what removes it has found the command at work", func() bool { return !sweeping(t) }, nil)
 				stop()
 				<-ended
 				if left := s.remains(); len(left) > 0 {

@@ -188,7 +188,9 @@ func (x *sender) send(when string, lasts time.Duration) time.Duration {
 	token := x.s.token()
 	begun, first := time.Now(), x.sent
 	all.Go(func() { // the owner, on a new connection each time
-		for time.Since(begun) < lasts {
+		again := time.NewTicker(50 * time.Millisecond)
+		defer again.Stop()
+		for ; time.Since(begun) < lasts; <-again.C {
 			asked := time.Now()
 			status, err := asks(t.Context(), "127.0.0.1", x.address, "GET", "/v1/info", "Authorization: Bearer "+token)
 			mu.Lock()
@@ -196,7 +198,6 @@ func (x *sender) send(when string, lasts time.Duration) time.Duration {
 				t.Errorf("the owner: %d, %v", status, err)
 			}
 			mu.Unlock()
-			time.Sleep(50 * time.Millisecond)
 		}
 	})
 	kept := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 20}} // half of the events; the others have a new connection each

@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"wf/files/filestest"
 )
 
 // stopSlack is for a machine that does much else.
@@ -43,14 +45,19 @@ func TestF414SIGTERMEndsWhateverARunComputes(t *testing.T) {
 				return cmd
 			}
 			run := wf("run", "x.yaml")
-			var said strings.Builder
+			var said safeBuffer
 			run.Stdout, run.Stderr = &said, &said
 			if err := run.Start(); err != nil {
 				t.Fatal(err)
 			}
+			t.Cleanup(func() {
+				if t.Failed() {
+					t.Log(said.String())
+				}
+			})
 			ended := make(chan error, 1)
 			go func() { ended <- run.Wait() }()
-			works(t, run.Process.Pid, filepath.Join(dir, "began"), ended, &said)
+			works(t, run.Process.Pid, filepath.Join(dir, "began"), ended)
 			if err := run.Process.Signal(syscall.SIGTERM); err != nil {
 				t.Fatal(err)
 			}
@@ -64,9 +71,9 @@ func TestF414SIGTERMEndsWhateverARunComputes(t *testing.T) {
 				}
 				<-ended
 			}
-			t.Logf("ended %v after SIGTERM: %s", time.Since(began).Round(time.Millisecond), said.String())
+			t.Logf("ended %v after SIGTERM", time.Since(began).Round(time.Millisecond))
 			if code := run.ProcessState.ExitCode(); code != 143 {
-				t.Errorf("exit status %d: %s", code, said.String())
+				t.Errorf("exit status %d", code)
 			}
 			if out, err := wf("verify", "--all").CombinedOutput(); err != nil {
 				t.Errorf("%v: %s", err, out)
@@ -76,15 +83,10 @@ func TestF414SIGTERMEndsWhateverARunComputes(t *testing.T) {
 }
 
 // works waits until a process has computed for a second since a file came.
-func works(t *testing.T, pid int, file string, ended chan error, said *strings.Builder) {
+func works(t *testing.T, pid int, file string, ended <-chan error) {
 	t.Helper()
 	from := -1
-	for until := time.Now().Add(time.Minute); time.Now().Before(until); time.Sleep(10 * time.Millisecond) {
-		select {
-		case err := <-ended:
-			t.Fatalf("it ended by itself: %v: %s", err, said)
-		default:
-		}
+	filestest.Until(t, "it works for a second", func() bool {
 		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 		if err != nil {
 			t.Fatal(err)
@@ -101,9 +103,6 @@ func works(t *testing.T, pid int, file string, ended chan error, said *strings.B
 		if _, err := os.Stat(file); err == nil && from < 0 {
 			from = ticks
 		}
-		if from >= 0 && ticks-from >= 100 {
-			return
-		}
-	}
-	t.Fatal("it does not work for a second")
+		return from >= 0 && ticks-from >= 100
+	}, ended)
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"testing"
 	"time"
 )
 
@@ -28,6 +29,25 @@ func Await(ctx context.Context, dir string, so func() bool) error {
 		}
 		if err := w.next(); err != nil {
 			return err
+		}
+	}
+}
+
+// Until returns when so is true, which it asks again and again: for what no file tells. The test fails where that does not come to be
+// within a minute, or ended gives a reason before; it may be nil.
+func Until(t testing.TB, what string, so func() bool, ended <-chan error) {
+	t.Helper()
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	defer stop()
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	for !so() {
+		select {
+		case <-tick.C:
+		case err := <-ended:
+			t.Fatalf("it ended before this came to be: %s: %v", what, err)
+		case <-ctx.Done():
+			t.Fatalf("this never came to be: %s", what)
 		}
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"wf/files/filestest"
 	"wf/hub/reply"
 )
 
@@ -228,16 +229,6 @@ func (c *crowd) leave() {
 	c.all.Wait()
 }
 
-// eventually waits until something holds.
-func eventually(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	for end := time.Now().Add(20 * time.Second); !holds(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("it never came to be: %s", what)
-		}
-	}
-}
-
 // manySources are 127.0.0.1, 127.0.0.2 and so on, where this machine has them.
 func manySources(t *testing.T, n int) int {
 	if runtime.GOOS != "linux" && n > 1 {
@@ -254,8 +245,10 @@ const patience = 3 * time.Second
 func TestF406IdleStrangersKeepNobodyOut(t *testing.T) {
 	drip := func(c net.Conn) {
 		_, _ = io.WriteString(c, "GET / HTTP/1.1\r\n")
+		each := time.NewTicker(time.Second)
+		defer each.Stop()
 		for range 10 {
-			time.Sleep(time.Second)
+			<-each.C
 			if _, err := io.WriteString(c, "X"); err != nil {
 				return
 			}
@@ -309,7 +302,7 @@ func TestF406IdleStrangersKeepNobodyOut(t *testing.T) {
 			}
 			t.Logf("%d strangers, the longest answer took %s", test.n, worst.Round(time.Millisecond))
 			strangers.leave()
-			eventually(t, "every place is free", func() bool { return s.door.strangers.Held()+s.door.within.Held() == 0 })
+			filestest.Until(t, "every place is free", func() bool { return s.door.strangers.Held()+s.door.within.Held() == 0 }, nil)
 		})
 	}
 }
@@ -339,8 +332,8 @@ func TestF406ChurnKeepsNobodyOut(t *testing.T) {
 	}
 	stop()
 	all.Wait()
-	eventually(t, "every place is free", func() bool { return s.door.strangers.Held()+s.door.within.Held() == 0 })
-	eventually(t, "no goroutine is left", func() bool { return runtime.NumGoroutine() <= before })
+	filestest.Until(t, "every place is free", func() bool { return s.door.strangers.Held()+s.door.within.Held() == 0 }, nil)
+	filestest.Until(t, "no goroutine is left", func() bool { return runtime.NumGoroutine() <= before }, nil)
 }
 
 // A token has its bound, below, at and beyond it, and takes nothing from others. What is idle gives way to the next one.
@@ -367,7 +360,7 @@ func TestF406ATokenTakesNotAllConnections(t *testing.T) {
 			t.Fatalf("idle connection %d: %d %s, %v", i, a.status, a.body, err)
 		}
 	}
-	eventually(t, "those beyond the bound are closed, and the others between two requests", func() bool {
+	filestest.Until(t, "those beyond the bound are closed, and the others between two requests", func() bool {
 		s.door.within.mu.Lock()
 		defer s.door.within.mu.Unlock()
 		idle := 0
@@ -377,7 +370,7 @@ func TestF406ATokenTakesNotAllConnections(t *testing.T) {
 			}
 		}
 		return idle == 8 && s.door.within.order.Len() == 8
-	})
+	}, nil)
 	busy := func(token string) net.Conn { // a request that is not answered yet
 		c, err := s.dial("127.0.0.1")
 		if err != nil {
@@ -402,7 +395,7 @@ func TestF406ATokenTakesNotAllConnections(t *testing.T) {
 			t.Errorf("%s: %d %s, %v", token, a.status, a.body, err)
 		}
 	}
-	eventually(t, "those that were answered have left", func() bool { return s.door.within.Held() == 8 })
+	filestest.Until(t, "those that were answered have left", func() bool { return s.door.within.Held() == 8 }, nil)
 	// The workers of a fleet share a token; they take what there is but for what is kept for the owner.
 	for range 28 {
 		busy("worker")
@@ -421,7 +414,7 @@ func TestF406ATokenTakesNotAllConnections(t *testing.T) {
 	for _, c := range open {
 		_ = c.Close()
 	}
-	eventually(t, "every place is free", func() bool { return s.door.strangers.Held()+s.door.within.Held() == 0 })
+	filestest.Until(t, "every place is free", func() bool { return s.door.strangers.Held()+s.door.within.Held() == 0 }, nil)
 	if a, err := s.ask("127.0.0.1", "GET", "/v1/x", s.bearer("reader")); err != nil || a.status != 200 {
 		t.Errorf("afterwards: %d %s, %v", a.status, a.body, err)
 	}
@@ -451,12 +444,12 @@ func TestF406WhoShowedATokenStays(t *testing.T) {
 	}
 	strangers := newCrowd(t, s.address, 300, 1, idle)
 	defer strangers.leave()
-	eventually(t, "the one that showed nothing gives way", func() bool {
+	filestest.Until(t, "the one that showed nothing gives way", func() bool {
 		c := known["nothing"]
 		_ = c.SetReadDeadline(time.Now().Add(5 * time.Millisecond))
 		_, err := c.Read(make([]byte, 1))
 		return err != nil && !errors.Is(err, os.ErrDeadlineExceeded)
-	})
+	}, nil)
 	for _, name := range []string{"token", "signature"} {
 		if a, err := s.say(known[name], "POST", "/v1/hooks/x", "", "Signed: yes"); err != nil || a.status != 200 {
 			t.Errorf("%s: it does not stay: %d %v", name, a.status, err)
@@ -470,9 +463,9 @@ func TestF406WhoShowedATokenStays(t *testing.T) {
 	})
 	for _, n := range []int{4, 5, 6, 50} {
 		strangers := newCrowd(t, other.address, n, 1, idle)
-		eventually(t, fmt.Sprint("of ", n, " strangers as many as may are in"), func() bool { return other.door.strangers.Held() == min(n, 5) })
+		filestest.Until(t, fmt.Sprint("of ", n, " strangers as many as may are in"), func() bool { return other.door.strangers.Held() == min(n, 5) }, nil)
 		strangers.leave()
-		eventually(t, "none is", func() bool { return other.door.strangers.Held() == 0 })
+		filestest.Until(t, "none is", func() bool { return other.door.strangers.Held() == 0 }, nil)
 	}
 }
 
@@ -524,7 +517,7 @@ func TestSlowReadersKeepNobodyOut(t *testing.T) {
 		}
 		open = append(open, c)
 	}
-	eventually(t, "they are inside", func() bool { return s.door.within.Held() == len(open) })
+	filestest.Until(t, "they are inside", func() bool { return s.door.within.Held() == len(open) }, nil)
 	if a, err := s.ask("127.0.0.1", "GET", "/v1/x", s.bearer("other")); err != nil || a.status != 200 || a.took > patience {
 		t.Errorf("%d after %s, %v", a.status, a.took, err)
 	}
@@ -582,7 +575,7 @@ func TestTheBoundsOfAPeerBehindAProxy(t *testing.T) {
 		defer s.door.strangers.mu.Unlock()
 		return s.door.strangers.held[name]
 	}
-	eventually(t, "one client has its bound", func() bool { return count("192.0.2.1") == 5 && count("") == 0 })
+	filestest.Until(t, "one client has its bound", func() bool { return count("192.0.2.1") == 5 && count("") == 0 }, nil)
 	// The proxy's own connection, which it keeps: a token, then a stranger, then an event.
 	c, err := s.dial("127.0.0.1")
 	if err != nil {
@@ -697,7 +690,7 @@ func TestALongBodyHasARate(t *testing.T) {
 				defer mine.Close()
 				sends.Go(func() {
 					for range test.pieces {
-						time.Sleep(test.every)
+						<-time.After(test.every)
 						if _, err := mine.Write(make([]byte, test.size)); err != nil {
 							return
 						}
@@ -711,7 +704,7 @@ func TestALongBodyHasARate(t *testing.T) {
 					var m int
 					m, err = p.Read(b)
 					n += m
-					time.Sleep(test.handles)
+					<-time.After(test.handles)
 				}
 				_ = theirs.Close()
 				if (errors.Is(err, io.EOF) && n == test.pieces*test.size) != test.comes {

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"wf/files/filestest"
 	"wf/protocol"
 )
 
@@ -256,7 +257,7 @@ func TestF406ThoseThatStallKeepNoEventOut(t *testing.T) {
 			reads.Wait()
 			s.reads = nil
 			most := min(test.n, test.held)
-			await(t, "as many are read as may be", func() bool { return s.rc.reads.Held() <= most && s.rc.longs.Held() <= long*3/4 })
+			filestest.Until(t, "as many are read as may be", func() bool { return s.rc.reads.Held() <= most && s.rc.longs.Held() <= long*3/4 }, nil)
 			for i, size := range []int{MaxBody, short + 1, short, short - 1, 1} { // the first is of a sender who is not known
 				body := strings.Repeat(fmt.Sprint(i), size)
 				if resp, answer := s.post("push", strings.NewReader(body), signed(body)); resp.StatusCode != 202 {
@@ -271,7 +272,7 @@ func TestF406ThoseThatStallKeepNoEventOut(t *testing.T) {
 			for _, c := range open {
 				_ = c.Close()
 			}
-			await(t, "every place is free", func() bool { return s.rc.reads.Held()+s.rc.longs.Held() == 0 })
+			filestest.Until(t, "every place is free", func() bool { return s.rc.reads.Held()+s.rc.longs.Held() == 0 }, nil)
 		})
 	}
 }
@@ -290,15 +291,15 @@ func TestF406AKnownSenderComesFirst(t *testing.T) {
 	for range reading / 4 { // of the sender, who is slow today
 		own = append(own, s.stalled(1, 1))
 	}
-	await(t, "they are read", func() bool { return s.rc.reads.Held() == reading/4 })
+	filestest.Until(t, "they are read", func() bool { return s.rc.reads.Held() == reading/4 }, nil)
 	for i := range 2 * reading {
 		s.stalled(2+i%49, 1)
 	}
-	await(t, "all places are taken", func() bool { return s.rc.reads.Held() == reading })
+	filestest.Until(t, "all places are taken", func() bool { return s.rc.reads.Held() == reading }, nil)
 	for range reading { // of one stranger more
 		s.stalled(60, 1)
 	}
-	await(t, "all places are taken", func() bool { return s.rc.reads.Held() == reading })
+	filestest.Until(t, "all places are taken", func() bool { return s.rc.reads.Held() == reading }, nil)
 	for _, c := range own {
 		_ = c.SetReadDeadline(time.Now().Add(5 * time.Millisecond))
 		if _, err := c.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
@@ -309,16 +310,6 @@ func TestF406AKnownSenderComesFirst(t *testing.T) {
 		body := fmt.Sprint(i)
 		if resp, answer := s.post("push", strings.NewReader(body), signed(body)); resp.StatusCode != 202 {
 			t.Errorf("%d %s", resp.StatusCode, answer)
-		}
-	}
-}
-
-// await waits until something holds.
-func await(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	for end := time.Now().Add(20 * time.Second); !holds(); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("it never came to be: %s", what)
 		}
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"wf/files"
+	"wf/files/filestest"
 	"wf/protocol"
 )
 
@@ -307,23 +308,7 @@ func TestWhatWaitsIsBounded(t *testing.T) {
 
 func awaitDepth(t *testing.T, s *Spool, want int) {
 	t.Helper()
-	awaitThat(t, func() bool { n, _, _ := s.Depth(); return n == want })
-}
-
-// awaitThat waits for what tells nobody.
-func awaitThat(t *testing.T, is func() bool) {
-	t.Helper()
-	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
-	defer stop()
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	for !is() {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			t.Fatal("it never comes")
-		}
-	}
+	filestest.Until(t, fmt.Sprint(want, " events wait"), func() bool { n, _, _ := s.Depth(); return n == want }, nil)
 }
 
 // At each moment what is on disk has all that was answered and has not begun, in order, whatever was being written: what a killed
@@ -564,5 +549,5 @@ func TestAnEventThatCannotBegin(t *testing.T) {
 
 func awaitLog(t *testing.T, s *spoolStage, text string, n int) {
 	t.Helper()
-	awaitThat(t, func() bool { return strings.Count(s.logged(), text) >= n })
+	filestest.Until(t, "the log says "+text, func() bool { return strings.Count(s.logged(), text) >= n }, nil)
 }

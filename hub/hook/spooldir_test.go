@@ -13,16 +13,17 @@ import (
 	"testing"
 
 	"wf/files"
+	"wf/files/filestest"
 )
 
 // awaitWritten waits until nothing is written any more.
 func (s *spoolStage) awaitWritten() {
 	s.t.Helper()
-	awaitThat(s.t, func() bool {
+	filestest.Until(s.t, "nothing is written", func() bool {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		return !s.writing
-	})
+	}, nil)
 }
 
 // killed has a spool end as its process does when it is killed: nothing more is written, and its lock is free.
@@ -159,7 +160,7 @@ func TestWhatHasBegunGoesFromTheDisk(t *testing.T) {
 
 func awaitSize(t *testing.T, size func() int64, is func(int64) bool) {
 	t.Helper()
-	awaitThat(t, func() bool { return is(size()) })
+	filestest.Until(t, "the file has its size", func() bool { return is(size()) }, nil)
 }
 
 // A definition stays as long as an event waits for it, and is what it was; one that is not there costs its own events alone.
