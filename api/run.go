@@ -73,7 +73,7 @@ type RunInfo struct {
 	Scope       string              `json:"scope"`
 	Tags        []string            `json:"tags"`
 	CreatedBy   string              `json:"created_by"`           // the user, or the name of the token by which a client started it
-	ClaimedBy   string              `json:"claimed_by,omitempty"` // who that client says that it is, where that is another name; nothing follows from it
+	ClaimedBy   string              `json:"claimed_by,omitempty"` // the name that the client sent, where it differs; it has no effect
 	TargetUser  string              `json:"target_user"`
 	RequestID   string              `json:"request_id"`
 	Workspace   string              `json:"workspace"`

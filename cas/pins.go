@@ -131,7 +131,7 @@ func (p *Pins) Own(ctx context.Context, run protocol.RunID) error {
 	if m, ok := p.s.(Marks); ok {
 		marked, err := m.Marked(ctx, run)
 		if err == nil && marked {
-			err = foreign(run, "run %s came from elsewhere, as an archive or a copy, and nobody has adopted it since", run)
+			err = foreign(run, "run %s came from elsewhere, as an archive or a copy, and was not adopted since", run)
 		}
 		if err != nil {
 			return err

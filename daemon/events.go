@@ -225,7 +225,7 @@ func (d *Daemon) beginEvents(ctx context.Context, all []hook.Kept, definition fu
 	begun, err := d.Service.BeginAll(ctx, some)
 	for i, b := range begun {
 		if b.Run != all[i].Run {
-			d.Log.Warn("the event has a run of another id than its sender was told: it was begun in a store of another kind", "webhook", all[i].Hook, "run", b.Run, "told", all[i].Run)
+			d.Log.Warn("the run of the event has another id than the answer to its sender said: the run began in a store of another kind", "webhook", all[i].Hook, "run", b.Run, "answered", all[i].Run)
 		}
 	}
 	switch {

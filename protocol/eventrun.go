@@ -43,7 +43,7 @@ type RunStarted struct {
 	Trial string `cbor:"trial,omitempty" json:"trial,omitempty"`
 	// Machine names the machine that Workspace is on, in a store of several; "" is the one that the store is on.
 	Machine string `cbor:"machine,omitempty" json:"machine,omitempty"`
-	// ClaimedBy is who a client said that it is, where that is another name than that of its token, which is CreatedBy. Nothing follows from it.
+	// ClaimedBy is the name that a client sent, where it differs from that of its token, which is CreatedBy. It has no effect.
 	ClaimedBy string `cbor:"claimed_by,omitempty" json:"claimed_by,omitempty"`
 }
 

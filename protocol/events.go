@@ -46,7 +46,7 @@ var events = []EventSpec{
 	event[StepCompleted]("a visit ended, well or for good"),
 	event[WaitingFor]("a visit waits, for an answer or until a time"),
 	event[Answered]("somebody answered a visit that waits"),
-	event[MessageIn]("a message came from outside; source is what its sender says, by is who that is: the user, or the name of a token"),
+	event[MessageIn]("a message came from outside; source is what its sender says, by is the user or the name of the token that sent it"),
 	event[TimerFired]("the time came that a visit waited for"),
 	event[Reminded]("a question that waits was called to mind"),
 	event[Escalated]("a question was not answered in time and is put to further people"),

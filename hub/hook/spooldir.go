@@ -128,7 +128,7 @@ func (s *Spool) waiting(f *os.File, path string) (size int64, waits []*item, los
 	case err != nil:
 		err = fmt.Errorf("%s: %w", path, err)
 	case lost > between && between == 0 && lost < size:
-		s.o.Log.Warn("the end of the file is no whole event: it was being written when this machine stopped, and no sender was told that it is kept", "file", path, "bytes", lost)
+		s.o.Log.Warn("the end of the file is no whole event: it was being written when this machine stopped, before its sender was answered with 202", "file", path, "bytes", lost)
 	case lost > 0:
 		s.o.Log.Error("events of webhooks cannot be read: the file is damaged, or was written by another user or on another machine", "file", path, "bytes", lost,
 			"fix", "look at "+filepath.Join(filepath.Dir(path), damagedFile)+"; at the service that sends, deliver again what has begun no run")

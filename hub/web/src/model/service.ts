@@ -854,7 +854,7 @@ export interface RunInfo {
   scope: string;
   tags: Array<string> | null;
   created_by: string; // The user, or the name of the token by which a client started it.
-  claimed_by?: string; // Who that client says that it is, where that is another name; nothing follows from it.
+  claimed_by?: string; // The name that the client sent, where it differs; it has no effect.
   target_user: string;
   request_id: string;
   workspace: string;
