@@ -237,7 +237,7 @@ func (s *Spool) keep(it *item) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	it.size = int64(len(it.frame))
-	switch most := s.o.Bytes / 2; {
+	switch most := min(s.o.Bytes/2, mostFrame); {
 	case s.closed:
 		return protocol.ErrShuttingDown
 	case it.size > most:

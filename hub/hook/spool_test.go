@@ -3,6 +3,7 @@ package hook
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -550,4 +552,59 @@ func TestAnEventThatCannotBegin(t *testing.T) {
 func awaitLog(t *testing.T, s *spoolStage, text string, n int) {
 	t.Helper()
 	filestest.Until(t, "the log says "+text, func() bool { return strings.Count(s.logged(), text) >= n }, nil)
+}
+
+// A file of another user, or of a clone, says lengths and sizes as it likes: what is read of it at once has a bound, and the event behind it is
+// found.
+func TestAForeignFileTakesNoMemory(t *testing.T) {
+	key := []byte("0123456789abcdef")
+	s := &spoolFile{key: key}
+	frame, err := s.frame(record{Kept: &Kept{Hook: "h", Request: "r", What: json.RawMessage("{}")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	head := func(length uint32) []byte {
+		return slices.Concat([]byte(magic), binary.BigEndian.AppendUint32(nil, length), make([]byte, sealSize))
+	}
+	for name, at := range map[string]struct {
+		before []byte
+		gap    int64 // of nothing, behind that
+	}{
+		"a length beyond all":        {head(1<<32 - 1), 0},
+		"a length as long as it is":  {head(3 << 30), 4 << 30},
+		"the longest frame":          {head(mostFrame - uint32(headSize)), mostFrame},
+		"nothing":                    {nil, mostFile + 1},
+		"less than is looked at":     {nil, mostFile - int64(len(frame))},
+		"a border within the frame":  {nil, mostFile - int64(len(frame))/2},
+		"a border within the head":   {nil, mostFile - 3},
+		"a border within the window": {nil, 1<<20 - 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f, err := os.Create(filepath.Join(t.TempDir(), "events"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close()
+			place := int64(len(at.before)) + at.gap
+			if _, err := f.Write(at.before); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := f.WriteAt(frame, place); err != nil {
+				t.Fatal(err)
+			}
+			if testing.Short() && place > 1<<30 {
+				t.Skip("reads gigabytes")
+			}
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			waits, lost, _, err := s.waiting(f, place+int64(len(frame)))
+			runtime.ReadMemStats(&after)
+			if err != nil || len(waits) != 1 || waits[0].at != place || lost != place {
+				t.Errorf("%d events, %d bytes lost, %v", len(waits), lost, err)
+			}
+			if took := after.TotalAlloc - before.TotalAlloc; took > mostFrame+64<<20 {
+				t.Errorf("it took %d MB", took>>20)
+			}
+		})
+	}
 }

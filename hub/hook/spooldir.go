@@ -79,6 +79,12 @@ func claim(root string) (dir string, lock *os.File, err error) {
 	return "", nil, protocol.ErrBusy.With("end some of them", "%d processes take events of webhooks in %s", mostSpools, root)
 }
 
+// isSpool reports whether a directory of that name is a spool.
+func isSpool(name string) bool {
+	n, err := strconv.Atoi(name)
+	return err == nil && n >= 1 && n <= mostSpools && name == strconv.Itoa(n)
+}
+
 // load reads what waits. What cannot be read is moved aside.
 func (s *Spool) load() error {
 	f, err := files.OpenFile(s.file.path, os.O_RDWR|os.O_CREATE, 0o600)
@@ -186,10 +192,10 @@ func (s *Spool) takeOver() {
 	}
 	for _, e := range entries {
 		dir := filepath.Join(s.o.Dir, e.Name())
-		if n, err := strconv.Atoi(e.Name()); err != nil || n < 1 || n > mostSpools || dir == s.dir || s.ctx.Err() != nil {
+		if !isSpool(e.Name()) || dir == s.dir || s.ctx.Err() != nil {
 			continue
 		}
-		if info, err := os.Lstat(filepath.Join(dir, eventFile)); err != nil || info.Size() == 0 {
+		if info, err := os.Lstat(filepath.Join(dir, eventFile)); errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0 {
 			continue
 		}
 		lock, err := files.LockNamed(filepath.Join(dir, lockFile), 0)
@@ -335,9 +341,16 @@ func Look(dir string, key []byte) (left Left, err error) {
 		return left, nil
 	}
 	for _, e := range entries {
+		if !isSpool(e.Name()) {
+			continue
+		}
 		f, failed := files.Open(filepath.Join(dir, e.Name(), eventFile))
+		if errors.Is(failed, fs.ErrNotExist) { // a process has just begun
+			continue
+		}
 		if failed != nil {
-			continue // a process has just begun, or it is no spool
+			err = errors.Join(err, failed)
+			continue
 		}
 		info, failed := f.Stat()
 		if failed == nil {

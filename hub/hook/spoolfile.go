@@ -185,8 +185,12 @@ func (s *spoolFile) rewrite(all []*item) (err error) {
 
 func (s *spoolFile) close() error { return s.f.Close() }
 
-// mostFile bounds what is read of a damaged file, in bytes.
-const mostFile = 1 << 30
+// What is read of a file at once, in bytes: it may be that of a clone. A frame is one event, which has at most half of MaxBytes, or the
+// requests of events that have begun. Behind what is damaged frames are looked for in so many bytes before their hashes are counted anew.
+const (
+	mostFrame = MaxBytes / 2
+	mostFile  = MaxBytes
+)
 
 // scan calls each for the frames of a file, in order. lost are the bytes that are no frame of ours, between are those of them with
 // frames behind them: what was being written when the machine lost its power is the last.
@@ -225,7 +229,7 @@ func nextFrame(in *bufio.Reader, left int64) ([]byte, error) {
 		return nil, err
 	}
 	n := sized(head)
-	if n == 0 || n > left {
+	if n == 0 || n > left || n > mostFrame {
 		return nil, nil
 	}
 	frame := make([]byte, n)
@@ -235,27 +239,45 @@ func nextFrame(in *bufio.Reader, left int64) ([]byte, error) {
 	return frame, err
 }
 
-// skip is how far it is from what is no frame to the next one, or to the end.
+// skip is how far it is from what is no frame to the next one, to the end of the file, or to where it is to be looked for further.
 func (s *spoolFile) skip(f io.ReaderAt, at, size int64) (int64, error) {
-	rest := make([]byte, min(size-at, mostFile))
-	if _, err := f.ReadAt(rest, at); err != nil && !errors.Is(err, io.EOF) {
-		return 0, err
-	}
-	tried := int64(0)
-	for next := 1; tried <= 2*int64(len(rest)); next++ { // what looks like frames is hashed twice at most
-		i := bytes.Index(rest[next:], []byte(magic))
-		if i < 0 || len(rest)-next-i < headSize {
+	end, tried, window, from := min(size, at+mostFile), int64(0), make([]byte, 1<<20), at+1
+	for end-from >= int64(headSize) {
+		n, err := f.ReadAt(window[:min(int64(len(window)), end-from)], from)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return 0, err
+		}
+		if n < headSize { // it was emptied meanwhile
 			break
 		}
-		next += i
-		n := sized(rest[next:])
-		if n > int64(len(rest)-next) {
-			continue
+		for next := 0; ; next++ {
+			i := bytes.Index(window[next:n], []byte(magic))
+			if i < 0 {
+				from += int64(n - len(magic) + 1)
+				break
+			}
+			if next += i; n-next < headSize {
+				from += int64(next)
+				break
+			}
+			length := sized(window[next:n])
+			if length > min(mostFrame, size-from-int64(next)) {
+				continue
+			}
+			if tried += length; tried > 2*(end-at) { // what looks like frames is hashed twice at most
+				return end - at, nil
+			}
+			frame := make([]byte, length)
+			if _, err := f.ReadAt(frame, from+int64(next)); err != nil && !errors.Is(err, io.EOF) {
+				return 0, err
+			}
+			if _, err := s.open(frame); err == nil {
+				return from + int64(next) - at, nil
+			}
 		}
-		tried += n
-		if _, err := s.open(rest[next:][:n]); err == nil {
-			return int64(next), nil
-		}
+	}
+	if end < size {
+		return from - at, nil
 	}
 	return size - at, nil
 }
