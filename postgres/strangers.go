@@ -50,11 +50,11 @@ func Strangers(ctx context.Context, c *Conn, p Place) (out []Finding, err error)
 		case "right":
 			out = append(out, Finding{what, "a right of " + role, fmt.Sprintf("a right of %s alone: revoke %s from %s", owner, strings.Replace(what, " on ", " on "+other+" ", 1), role), false})
 		case "object":
-			out = append(out, Finding{what, "owned by " + role, fmt.Sprintf("gone, or owned by %s once it was looked at: drop %s; alter %s owner to %s", owner, what, what, owner), fatal})
+			out = append(out, Finding{what, "owned by " + role, fmt.Sprintf("gone, or owned by %s once it was looked at: drop %s  or  alter %s owner to %s", owner, what, what, owner), fatal})
 		case "code":
 			remedy := "alter " + other + " owner to " + owner
 			if first, _, _ := strings.Cut(what, " "); first == "trigger" || first == "rule" || first == "policy" {
-				remedy = "drop " + what + "; " + remedy
+				remedy = "drop " + what + "  or  " + remedy
 			}
 			out = append(out, Finding{what, fmt.Sprintf("what runs %s of %s", other, role), fmt.Sprintf("gone, or its code owned by %s once it was looked at: %s", owner, remedy), fatal})
 		}
