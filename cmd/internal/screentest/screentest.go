@@ -65,7 +65,8 @@ func Show(t testing.TB, model tea.Model, width, height int) *Screen {
 	}
 	s := &Screen{t: t, term: vt10x.New(vt10x.WithSize(width, height)), drawn: make(chan struct{}, 1), ended: make(chan error, 1), pty: ours}
 	s.Resize(width, height)
-	s.prog = tea.NewProgram(synchronized{model}, tea.WithInput(theirs), tea.WithOutput(theirs), tea.WithColorProfile(colorprofile.ANSI),
+	out := &output{File: theirs}
+	s.prog = tea.NewProgram(synchronized{model}, tea.WithInput(theirs), tea.WithOutput(out), tea.WithColorProfile(colorprofile.ANSI),
 		tea.WithEnvironment([]string{"TERM=xterm-256color"}), tea.WithoutSignalHandler())
 	read := make(chan struct{})
 	go func() {
@@ -83,11 +84,35 @@ func Show(t testing.TB, model tea.Model, width, height int) *Screen {
 				t.Error(err)
 			}
 		}
-		theirs.Close()
+		out.Close()
 		ours.Close()
 		<-read
 	})
 	return s
+}
+
+// output is the terminal that a program draws on. A program asks for its size in
+// a goroutine that may outlive it.
+type output struct {
+	*os.File
+	mu     sync.Mutex
+	closed bool
+}
+
+func (o *output) Fd() uintptr {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.closed {
+		return ^uintptr(0)
+	}
+	return o.File.Fd()
+}
+
+func (o *output) Close() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.closed = true
+	return o.File.Close()
 }
 
 // emulate draws what comes out of the program until the terminal closes.
