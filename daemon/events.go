@@ -264,7 +264,7 @@ func eventError(def compose.Definition, err error) error {
 // startEvents begins what waits, and what comes. Where no event was ever kept nothing is made.
 func (d *Daemon) startEvents() {
 	d.events.start(func(spool *hook.Spool) {
-		d.Supervisor.work.Go(func() { spool.Serve(d.Supervisor.ctx, d.beginEvents) })
+		d.Supervisor.work.Go(spool.Serve(d.Supervisor.ctx, d.beginEvents))
 	})
 	if !files.Exists(d.events.o.Dir) {
 		return

@@ -137,7 +137,7 @@ func (l *lockedWriter) Write(p []byte) (int, error) {
 func (s *spoolStage) serve(b *begun) {
 	ctx, stop := context.WithCancel(s.t.Context())
 	var work sync.WaitGroup
-	work.Go(func() { s.Serve(ctx, b.begin) })
+	work.Go(s.Serve(ctx, b.begin))
 	s.t.Cleanup(func() { stop(); work.Wait() })
 }
 

@@ -68,6 +68,9 @@ func TestWhatAKilledProcessLeftIsTakenOver(t *testing.T) {
 	if !slices.Equal(b.order["a"], all) {
 		t.Errorf("%v", b.order["a"])
 	}
+	if _, err := second.Close(); err != nil { // it looks for what others left
+		t.Fatal(err)
+	}
 	// Killed between the two: what was taken over is still in the other file.
 	copyTree(t, image, first.dir, nil)
 	third := spoolIn(t, dir, SpoolOptions{}) // its directory is the first one

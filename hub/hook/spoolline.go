@@ -37,21 +37,27 @@ const (
 	atOnceBytes = 4 << 20
 )
 
-// Serve begins what waits, and what comes, until ctx ends or the spool is closed.
-func (s *Spool) Serve(ctx context.Context, begin Begin) {
-	defer context.AfterFunc(ctx, s.stop)()
+// Serve begins what waits, and what comes, from now on. The work that it gives has to be done: it ends with ctx, or once the spool is closed.
+func (s *Spool) Serve(ctx context.Context, begin Begin) (work func()) {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.begin = begin
 	if s.closed {
-		s.mu.Unlock()
-		return
+		return func() {}
 	}
 	s.work.Add(1)
-	defer s.work.Done()
 	for _, l := range s.lines {
 		s.run(l)
 	}
-	s.mu.Unlock()
+	return func() {
+		defer s.work.Done()
+		defer context.AfterFunc(ctx, s.stop)()
+		s.look()
+	}
+}
+
+// look looks for what others left, and for what was put aside.
+func (s *Spool) look() {
 	look, again := time.NewTicker(lookTime), time.NewTicker(asideTime)
 	defer look.Stop()
 	defer again.Stop()
