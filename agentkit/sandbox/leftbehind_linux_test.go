@@ -62,6 +62,24 @@ var controls = []control{
 	{"vendor/x/.git/config", "vendor/x", "config", []string{aFile, aFileLink, nothing}, []string{aFile, aFileLink, aFifo}},
 	{".git/modules/sub/hooks", "sub", "hooks", []string{aDirectory, aDirLink, nothing}, []string{aDirectory, aFile, aDirLink, aFifo}},
 	{"tools/husky/pre-commit", ".", "hook", []string{aFile, aFileLink, nothing}, []string{aDirectory, aFile, aFileLink, aFifo}},
+	{".vscode", ".", "vscode", []string{aDirectory, aDirLink, nothing}, []string{aDirectory, aDirLink}},
+	{".idea/runConfigurations", ".", "idea", []string{aDirectory, aDirLink, nothing}, []string{aDirectory, aDirLink}},
+	{".vscode/tasks.json", ".", "acts", []string{aFile, aFileLink, nothing}, []string{aDirectory, aFile, aFileLink, aFifo}},
+	{".idea/runConfigurations/all.xml", ".", "acts", []string{aFile, aFileLink, nothing}, []string{aFile, aFileLink}},
+	{".envrc", ".", "acts", []string{aFile, aFileLink, nothing}, []string{aDirectory, aFile, aFileLink, aFifo, aSocket}},
+	{"nightly.yaml", ".", "acts", []string{aFile, aFileLink, nothing}, []string{aDirectory, aFile, aFileLink, aFifo}},
+	{"workflows", ".", "flows", []string{aDirectory, aDirLink, nothing}, []string{aDirectory, aDirLink}},
+	{"workflows/nightly.yaml", ".", "acts", []string{aFile, aFileLink, nothing}, []string{aDirectory, aFile, aFileLink, aFifo, aSocket}},
+}
+
+// told are those of them that git does not act on: editors, shells and the clock of wf serve do. They can be written, and are told.
+func (at control) told() bool {
+	return slices.Contains([]string{"vscode", "idea", "flows", "acts"}, at.puts)
+}
+
+// holdsOthers reports whether a directory there holds what acts.
+func (at control) holdsOthers() bool {
+	return slices.Contains([]string{"hooks", "store", "vscode", "idea", "flows"}, at.puts)
 }
 
 // A leftBehind is one case.
@@ -96,7 +114,7 @@ func leftBehinds() (all []leftBehind) {
 	for _, at := range controls {
 		around, top := filepath.Dir(at.path), strings.Split(at.path, "/")[0]
 		add := func(kind string, own bool, mode, of string, thens ...string) {
-			idle := kind == nothing || kind == aFifo || kind == aSocket || kind == aDirectory && at.puts != "whole" && at.puts != "hooks" && at.puts != "store"
+			idle := kind == nothing || kind == aFifo || kind == aSocket || kind == aDirectory && at.puts != "whole" && !at.holdsOthers()
 			for _, then := range thens {
 				if idle && then != byNext || root && mode != "0755" && (mode != "0000" || of != around) {
 					continue
@@ -145,6 +163,8 @@ func leftBehinds() (all []leftBehind) {
 // config where there was none, and a link that is replaced, since there are no mounts on links.
 func (c leftBehind) keeps() bool {
 	switch {
+	case c.told():
+		return false
 	case c.own && (c.kind == aDirLink || c.kind == aFileLink):
 		return c.puts == "hook" || c.puts == "yaml" // it lies in a directory that is read-only
 	case c.own && c.kind != nothing:
@@ -181,6 +201,10 @@ whole() { # also by a repository where nobody looks
 	n=$(new); echo "gitdir: $HOME/whole/.git" > $n; rm -f "$1"; replace $n "$1"
 }
 yaml() { n=$(new); echo 'model: evil' > $n; replace $n "$1"; }
+acts() { n=$(new); printf '# evil\nwf: 1\nname: nightly\non: {schedule: "* * * * *"}\nroles: {a: {set: {x: 1}}}\n' > $n; replace $n "$1"; }
+vscode() { [ -d "$1" ] || rm -f "$1"; mkdir -p "$1"; acts "$1/tasks.json"; }
+idea() { [ -d "$1" ] || rm -f "$1"; mkdir -p "$1"; acts "$1/all.xml"; }
+flows() { [ -d "$1" ] || rm -f "$1"; mkdir -p "$1"; acts "$1/nightly.yaml"; }
 store() { [ -d "$1" ] && yaml "$1/config.yaml"; [ -d "$1" ] && [ ! -L "$1" ] || rm -f "$1"; mkdir -p "$1"; yaml "$1/config.yaml"; }
 `
 
@@ -201,10 +225,10 @@ func (c leftBehind) first() string {
 		line += `git init -q --template= .; ` + act
 	case c.kind == aDirectory:
 		line += `mkdir -p "$P"; `
-		if c.puts == "hooks" || c.puts == "store" {
+		if c.holdsOthers() {
 			line += act
 		}
-	case c.kind == aFile && (c.puts == "hooks" || c.puts == "store"):
+	case c.kind == aFile && c.holdsOthers():
 		line += `echo > "$P"; `
 	case c.kind == aFile:
 		line += act
@@ -240,6 +264,14 @@ func (c leftBehind) before() string {
 		line += `mkdir .wf; echo "model: x" > .wf/config.yaml; `
 	case "yaml":
 		line += `echo "model: x" > .wf/config.yaml; echo > .wf/other; `
+	case "vscode":
+		line += `mkdir .vscode; echo {} > .vscode/tasks.json; `
+	case "idea":
+		line += `mkdir -p "$P"; echo "<component/>" > "$P/all.xml"; `
+	case "flows":
+		line += `mkdir workflows; echo "wf: 1" > workflows/nightly.yaml; `
+	case "acts":
+		line += `printf 'wf: 1\nname: nightly\n' > "$P"; `
 	case "hook":
 		line += `printf '#!/bin/sh\nexit 0\n' > "$P"; chmod 755 "$P"; `
 	}
@@ -359,7 +391,7 @@ func controlled(work string) map[string]string {
 	_ = filepath.WalkDir(work, func(path string, e fs.DirEntry, err error) error {
 		rel, _ := filepath.Rel(work, path) // both are absolute
 		top := strings.Split(rel, "/")[0]
-		if err != nil || !strings.Contains(rel, ".git") && !slices.Contains([]string{".wf", "tools", "aside"}, top) {
+		if err != nil || !strings.Contains(rel, ".git") && !slices.Contains([]string{".wf", "tools", "aside", ".vscode", ".idea", ".envrc", "workflows", "nightly.yaml"}, top) {
 			return nil
 		}
 		if strings.Contains(filepath.Base(path), ".removed") { // moved aside, under a name that git does not know

@@ -132,8 +132,13 @@ func (w *Watch) each(yield func(d *dir, path func(name string) string)) {
 // control looks at what makes the repositories run programs. What is found of one that commands made is reported
 // with it, once. partial reports that there is more than is looked at, or that a part could not be looked at.
 func (w *Watch) control(eye *control.Eye, made bool) (partial bool) {
-	n := 0
+	n, links := 0, 0
 	w.items(func(path string, i *item) {
+		if i.isLink() {
+			links++
+			partial = partial || links > targetsMax || w.follow(eye, path, i) != nil
+			return
+		}
 		if !actsAsRepository(i.kind) && i.kind != protocol.FoundStore || n >= reposMax {
 			return
 		}
@@ -146,6 +151,31 @@ func (w *Watch) control(eye *control.Eye, made bool) (partial bool) {
 		partial = true
 	}
 	return partial
+}
+
+// follow tells whether what an item leads to in the workspace is another than before.
+func (w *Watch) follow(eye *control.Eye, path string, i *item) error {
+	place, err := eye.Follow(filepath.Join(w.root, path))
+	if err != nil {
+		return err
+	}
+	sum := newSum()
+	for _, l := range place.Links {
+		sum.Write([]byte(l.Path + "\x00" + l.To + "\x00"))
+	}
+	if strings.HasPrefix(place.Path, w.root+"/") { // elsewhere no command changes anything
+		content, err := contentOf(eye, place.Path)
+		if err != nil {
+			return err
+		}
+		sum.number(content)
+	}
+	before := i.leads
+	i.leads = max(sum.Sum64(), 1)
+	if before != 0 && before != i.leads {
+		w.found(protocol.Found{Kind: i.kind, Path: path, Changed: true})
+	}
+	return nil
 }
 
 func (w *Watch) inspect(eye *control.Eye, path string, i *item, made bool) (failed error) {

@@ -31,7 +31,7 @@ func classify(in, name string, mode fs.FileMode) (kind protocol.FoundKind, inner
 	switch {
 	case name == ".envrc" && !isDir:
 		kind = protocol.FoundEnvrc
-	case base == ".vscode" && name == "tasks.json", (name == ".vscode" || name == ".idea") && mode&fs.ModeSymlink != 0:
+	case base == ".vscode" && name == "tasks.json", (name == ".vscode" || name == ".idea" || name == "runConfigurations" && base == ".idea") && mode&fs.ModeSymlink != 0:
 		kind = protocol.FoundTasks
 	case base == "runConfigurations" && strings.HasSuffix(name, ".xml"):
 		if dir, _ := split(in); dir == ".idea" || strings.HasSuffix(dir, "/.idea") {

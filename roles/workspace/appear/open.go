@@ -19,10 +19,11 @@ type stamp struct {
 	dev, ino     uint64
 	size         int64
 	mtime, ctime int64 // ns
+	link         bool
 }
 
 func stampOf(s *unix.Stat_t) stamp {
-	return stamp{uint64(s.Dev), s.Ino, s.Size, s.Mtim.Nano(), s.Ctim.Nano()} // 32 bits on some systems
+	return stamp{uint64(s.Dev), s.Ino, s.Size, s.Mtim.Nano(), s.Ctim.Nano(), kindOf(s) == unix.S_IFLNK} // 32 bits on some systems
 }
 
 func (a stamp) same(b stamp) bool { return a.dev == b.dev && a.ino == b.ino }

@@ -54,12 +54,18 @@ type item struct {
 	name  string
 	stamp stamp
 	made  bool   // while a command ran
+	leads uint64 // sums up to what a link leads, see Watch.follow; 0 before the first look at it
 	state *state // of a repository; nil before the first look at it
 }
 
 // whole reports whether an item is watched as a file, all of it, or by its identity alone.
 func (i *item) whole() bool {
 	return i.kind == protocol.FoundGitLink || i.kind == protocol.FoundEnvrc || i.kind == protocol.FoundTasks || i.kind == protocol.FoundWorkflow
+}
+
+// isLink reports whether programs act on what lies elsewhere, to which an item leads. That of git is a matter of its repository.
+func (i *item) isLink() bool {
+	return i.stamp.link && i.kind != protocol.FoundGitLink && i.kind != protocol.FoundStore
 }
 
 // size counts a directory and those below it.
