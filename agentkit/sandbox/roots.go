@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"golang.org/x/sys/unix"
 
@@ -32,6 +33,8 @@ type host struct {
 	// targets are where links lead, "" for what is none: of one command: its hundred paths share their
 	// beginnings.
 	targets map[string]string
+
+	kept func() []string // places of keys
 }
 
 func hostOf(lookup func(string) (string, bool), written ...string) host {
@@ -48,6 +51,7 @@ func hostOf(lookup func(string) (string, bool), written ...string) host {
 			}
 		}
 	}
+	h.kept = sync.OnceValue(h.keys)
 	return h
 }
 
@@ -80,34 +84,35 @@ var system = []string{
 // systemGlobs are directories with a version in their name.
 var systemGlobs = []string{"/etc/java-*", "/etc/python3.*", "/etc/profile.d"}
 
-// programs are looked up in PATH: each brings the tree in which it was installed.
-var programs = []string{"go", "node", "npm", "pnpm", "yarn", "deno", "bun", "python3", "ruby", "java", "javac", "mvn", "gradle", "cargo", "rustc", "git", "gcc", "clang", "make"}
-
 // readable lists what may be read beside the workspace: the system, what PATH names, and
 // toolchains with their caches of modules.
 func (h host) readable() []string {
-	out := append([]string{}, system...)
+	var out []string
+	for _, tree := range system {
+		out = append(out, h.granted(tree)...)
+	}
 	for _, pattern := range systemGlobs {
 		found, _ := filepath.Glob(pattern) // the patterns are well-formed
 		out = append(out, found...)
 	}
 	for _, dir := range h.path {
-		out = append(out, h.granted(dir))
+		out = append(out, h.granted(dir)...)
 	}
-	for _, name := range programs {
-		out = append(out, h.granted(h.installed(name)))
+	for _, t := range toolchains {
+		out = append(out, h.parts(h.value(t.env, ""), t)...)
+		for _, name := range t.programs {
+			out = append(out, h.installed(name, t)...)
+		}
 	}
-	out = append(out, h.moduleCache(), h.npmCache(), h.goEnv())
+	out = append(out, h.moduleCache(), h.npmCache(), h.goEnv(), h.cargoConfig())
 	for _, of := range []struct{ name, below string }{
-		{"GOROOT", ""}, {"RUSTUP_HOME", ".rustup"}, {"PYENV_ROOT", ".pyenv"}, {"JAVA_HOME", ""}, {"VIRTUAL_ENV", ""},
+		{"RUSTUP_HOME", ".rustup"}, {"PYENV_ROOT", ".pyenv"},
 		{"NODE_PATH", ""}, {"SSL_CERT_FILE", ""}, {"SSL_CERT_DIR", ""}, {"NIX_SSL_CERT_FILE", ""}, {"NODE_EXTRA_CA_CERTS", ""},
 	} {
-		out = append(out, h.granted(h.value(of.name, of.below)))
+		out = append(out, h.granted(h.value(of.name, of.below))...)
 	}
-	if cargo := h.value("CARGO_HOME", ".cargo"); cargo != "" {
-		for _, part := range []string{"bin", "registry", "git", "config.toml", "env"} { // not credentials.toml
-			out = append(out, filepath.Join(cargo, part))
-		}
+	for _, part := range []string{"bin", "registry", "git", "env"} { // not credentials.toml
+		out = append(out, h.below("CARGO_HOME", ".cargo", part))
 	}
 	return out
 }
@@ -245,50 +250,12 @@ func (h host) program(name string) string {
 		if unix.Access(file, unix.F_OK) != nil {
 			continue // one look instead of one at each directory above
 		}
-		if real := h.reach(file); real != "" {
+		real := h.reach(file)
+		if info, err := os.Lstat(cmp.Or(real, os.DevNull)); err == nil && info.Mode().IsRegular() {
 			return real
 		}
 	}
 	return ""
-}
-
-// installed is the tree of a program: the parent of the bin directory in which it really lies.
-func (h host) installed(name string) string {
-	real := h.program(name)
-	if real == "" {
-		return ""
-	}
-	if bin := filepath.Dir(real); filepath.Base(bin) == "bin" {
-		return filepath.Dir(bin)
-	}
-	return filepath.Dir(real)
-}
-
-// granted lets a directory through unless it holds what no command should read: the home
-// directory, or one of those in which programs and secrets lie side by side.
-func (h host) granted(dir string) string {
-	real := h.reach(dir)
-	if real == "" {
-		return ""
-	}
-	for _, closed := range []string{"/home", "/root", "/etc", "/var", "/run", "/tmp", "/dev", "/sys"} {
-		if within(closed, real) {
-			return ""
-		}
-	}
-	if h.home == "" {
-		return real
-	}
-	home := h.realHome
-	if within(home, real) {
-		return ""
-	}
-	for _, mixed := range []string{".local", ".config", ".cargo", ".cache", ".ssh", ".gnupg", ".aws", ".local/share", ".npm"} {
-		if real == filepath.Join(home, mixed) {
-			return ""
-		}
-	}
-	return real
 }
 
 // sockets lists the sockets with a path on which some process listens now: Landlock before version 9 does not know about them. Those of

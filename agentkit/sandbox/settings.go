@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -34,7 +33,7 @@ func (p Policy) Settings() ([]Setting, error) {
 	add("git identity", text)
 	for _, of := range []struct{ name, path string }{
 		{"settings of go", h.value("GOENV", ".config/go/env")},
-		{"settings of cargo", filepath.Join(h.value("CARGO_HOME", ".cargo"), "config.toml")},
+		{"settings of cargo", h.cargoConfig()},
 	} {
 		path := h.reach(of.path)
 		if path == "" {

@@ -19,6 +19,7 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -45,6 +46,7 @@ func Examine(ctx context.Context, u *compose.Setup, clean bool, served []string,
 	out.Items = append(out.Items, checkSandbox(u))
 	out.Items = append(out.Items, checkSinks(ctx, u, served)...)
 	out.Items = append(out.Items, checkGit()...)
+	out.Items = append(out.Items, checkCargo()...)
 	out.Items = append(out.Items, checkPrivate(time.Now(), clean))
 	out.Items = append(append(out.Items, checkCopies(time.Now(), clean)...), more...)
 	for _, c := range out.Items {
@@ -192,6 +194,16 @@ func checkGit() []api.Checkup {
 	}
 	return []api.Checkup{{Name: "git", State: "note", Text: "takes any directory that looks like a bare repository for one, and agents can make such directories",
 		Fix: "git config --global safe.bareRepository explicit"}}
+}
+
+// checkCargo tells of settings that commands are not given. Where there are none, nothing is said.
+func checkCargo() []api.Checkup {
+	kept := sandbox.KeptSettings()
+	if kept == "" {
+		return nil
+	}
+	return []api.Checkup{{Name: "cargo", State: "note", Text: kept + " is kept from confined commands: a key is in it, or it cannot be read",
+		Fix: "move the key to " + filepath.Join(filepath.Dir(kept), "credentials.toml")}}
 }
 
 // privateLife is how long a private directory is kept after its last use.
