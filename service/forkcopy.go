@@ -56,7 +56,7 @@ func (l *Local) forkCopy(ctx context.Context, v *api.Run, left *protocol.GitStat
 		return "", protocol.ErrUsage.With("remove or rename it, or name it with --dir where it is what you want", "--worktree: %v", err)
 	}
 	var said bytes.Buffer
-	code, err := sandbox.Run(ctx, sandbox.Policy{Workspace: dir, Grants: sandbox.Grants{Read: []string{workspace.Linked(from), filepath.Join(from, ".git")}}},
+	code, err := sandbox.Run(ctx, sandbox.Policy{Workspace: dir, Grants: sandbox.Grants{Read: []string{workspace.Linked(from), from}}},
 		[]string{"sh", "-c", cloneAt, "sh", from, left.Head}, io.Discard, &said)
 	if err == nil && code == 0 {
 		return inClone(dir, from, v.Info.Workspace)

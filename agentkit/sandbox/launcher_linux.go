@@ -234,6 +234,15 @@ func reap(pid int) int {
 	}
 }
 
+// anyEnded waits until a child has ended, and reports whether there was any.
+func anyEnded() bool {
+	for {
+		if _, err := syscall.Wait4(-1, nil, 0, nil); !errors.Is(err, syscall.EINTR) {
+			return err == nil
+		}
+	}
+}
+
 // end leaves nothing of the command. With namespaces the kernel sees to it when the launcher,
 // the first process of its pid namespace, exits. Without them all descendants are children of
 // the launcher, sooner or later, since it adopts orphans.
@@ -242,12 +251,14 @@ func (l *launch) end() {
 		return
 	}
 	for {
-		for _, p := range processes()[os.Getpid()] { // not what these started: its numbers may be those of others meanwhile
+		children := processes()[os.Getpid()] // not what these started: its numbers may be those of others meanwhile
+		for _, p := range children {
 			_ = syscall.Kill(p.pid, syscall.SIGKILL)
 		}
-		_, err := syscall.Wait4(-1, nil, 0, nil)
-		if err != nil && !errors.Is(err, syscall.EINTR) {
-			return // ECHILD
+		for range max(1, len(children)) { // so many end; each look is at all of them
+			if !anyEnded() {
+				return
+			}
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"wf/agentkit/sandbox"
 )
@@ -223,6 +224,12 @@ func TestF417ProcessesAreBounded(t *testing.T) {
 		forbidden := os.Geteuid() != 0 && strings.Contains(out, "Cannot fork")
 		if ended := code == 137 && len(met) == 1 && strings.Contains(met[0], "its limit is 100; sandbox: {limits: {processes: NUMBER}}"); !ended && !forbidden {
 			t.Errorf("1,000 processes: exit %d, %q: %s", code, met, out)
+		}
+		s.policy.Limits.Processes = 2000 // to end them takes no look at all for each
+		begun := time.Now()
+		code, out = s.sh(`perl -e 'for (1..3000) { defined(my $p = fork) or die "Cannot fork: $!"; if (!$p) { sleep 1000; exit } } sleep 1000'`)
+		if took := time.Since(begun); code == 0 || took > time.Minute {
+			t.Errorf("3,000 processes: exit %d after %s: %s", code, took, out)
 		}
 	})
 }

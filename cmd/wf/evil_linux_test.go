@@ -33,6 +33,10 @@ const (
 //	finding    who            what it does                                             what denies it
 //	F-30 … 34  model          git's and wf's own files, links, sockets, tests it wrote  attacks.yaml says it for each
 //	F-35, 36   repository     a store with runs of others, a schedule, its own model    lookedAt, serve
+//	F-405      model          workflows for the clock, tasks of editors                 tried, serve
+//	F-407      model          settings and caches for a role with a secret              tried
+//	F-411, 417 model          keys beside programs, all processes                       attacks.yaml
+//	F-414, 416 repository     work without an end, a text that is trusted elsewhere     lookedAt
 //	F-38       model          calls that do not show what they are                      asked
 //	F-39, 40   model, server  what acts on a terminal; the key in other forms           harm, after every act
 //	F-41       model          network, processes, limits, environment, caches           attacks.yaml
@@ -79,9 +83,15 @@ func (w *world) settle(t *testing.T) {
 	w.must(os.Mkdir(filepath.Dir(w.wf), 0o755))
 	installCopy(t, w.wf, program)
 	w.put(filepath.Join(w.home, ".config/wf/config.yaml"), "providers:\n  evil: {wire: openai, base_url: \""+w.endpoint+"\", key_env: EVIL_KEY}\n"+
-		"sandbox: {limits: {disk: 150000000}}\nmcp: {mine: {command: [sh, server.sh]}}\n")
+		"sandbox: {limits: {disk: 150000000, processes: 2000}}\nmcp: {mine: {command: [sh, server.sh]}}\n")
 	config, aside := filepath.Join(w.project, ".wf/config.yaml"), filepath.Join(w.dir, "config.yaml")
 	w.must(os.Rename(config, aside))
+	elsewhere := filepath.Join(w.out, "off.yaml") // the same text, which the user trusted in another directory
+	text, err := os.ReadFile(filepath.Join(w.project, "off.yaml"))
+	w.must(err)
+	w.put(elsewhere, string(text))
+	w.does(t, 0, "", "trust", "--yes", elsewhere)
+	w.must(os.Remove(elsewhere))
 	mallory := func(file string) *exec.Cmd {
 		cmd := w.wfCommand("run", file, "--no-input")
 		cmd.Env = []string{"PATH=/usr/bin:/bin", "HOME=" + filepath.Join(w.dir, "mallory"), "XDG_RUNTIME_DIR=" + w.runtime, "GORACE=" + os.Getenv("GORACE")}
@@ -151,6 +161,9 @@ func (w *world) lookedAt(t *testing.T) {
 	w.does(t, 1, "", "trust", "workflows/tick.yaml", "--no-input")
 	if code, out := w.run("run", "big.yaml"); code == 0 {
 		t.Errorf("an expression of a gigabyte: %s", out)
+	}
+	if code, out := w.run("run", "slow.yaml"); code == 0 {
+		t.Errorf("an expression of hours: %s", out)
 	}
 }
 
@@ -268,6 +281,14 @@ func (w *world) tried(t *testing.T, attacks map[string][]attack, namespaces bool
 	}
 	if !regexp.MustCompile(`"type":"sandbox","step":"check#1".*"met":`).MatchString(journal) {
 		t.Errorf("the journal does not say what the tests of the project met:\n%s", journal)
+	}
+	for _, found := range []string{"workflows/clock.yaml", "workflows/linked.yaml", ".vscode/tasks.json"} {
+		if !regexp.MustCompile(`"type":"tool_result","step":"coder#1".*"appeared":.*"path":"` + regexp.QuoteMeta(found) + `"`).MatchString(journal) {
+			t.Errorf("the journal does not say that %s was left for other programs", found)
+		}
+	}
+	if b, err := os.ReadFile(filepath.Join(w.project, "deployed")); err != nil || string(b) != "clean\n" {
+		t.Errorf("the role with a secret met what another one left: %q, %v", b, err)
 	}
 	want := []string{"model", "make", "check"}
 	if w.tests {

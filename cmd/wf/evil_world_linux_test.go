@@ -103,6 +103,11 @@ func newWorld(t *testing.T) *world {
 	w.put(filepath.Join(w.home, ".gitconfig"), "[user]\n\tname = Ada\n\temail = ada@example.com\n[url \"https://"+canary+random()+"@example.com\"]\n\tinsteadOf = x:\n")
 	w.put(filepath.Join(w.home, ".npm/_cacache/index"), "of the user")
 	w.put(filepath.Join(w.home, "go/pkg/mod/file"), "of the user")
+	tools, cargo := filepath.Join(dir, "tools"), filepath.Join(dir, "cargo")
+	for name, text := range map[string]string{"tools/bin/ruby": "#!/bin/sh\n", "tools/lib/file": "of the tool", "tools/.env": "KEY=" + canary + random(), "tools/etc/npmrc": canary + random(),
+		"cargo/bin/cargo": "#!/bin/sh\n", "cargo/credentials.toml": canary + random(), "cargo/config.toml": "[registry]\ntoken = \"" + canary + random() + "\"\n"} {
+		w.put(filepath.Join(dir, name), text)
+	}
 	w.put(filepath.Join(w.other, "secret"), "evilfound "+canary+random())
 	w.put(filepath.Join(w.other, ".git/config"), "[core]\n")
 	w.put(filepath.Join(w.other, ".git/objects/pack/pack-1.pack"), canary+random())
@@ -120,7 +125,7 @@ func newWorld(t *testing.T) *world {
 	})
 	key := canary + "/+" + random()
 	w.names = map[string]string{
-		"HOME": w.home, "OTHER": w.other, "OUT": w.out, "PROJECT": w.project, "EVIL": filepath.Join(w.project, "evil.sh"), "SHM": shared, "TMP": temporary,
+		"HOME": w.home, "OTHER": w.other, "OUT": w.out, "PROJECT": w.project, "EVIL": filepath.Join(w.project, "evil.sh"), "SHM": shared, "TMP": temporary, "TOOLS": tools, "CARGO": cargo,
 		"PID": strconv.Itoa(w.victim.Process.Pid), "OUTLIVES": w.token, "SOCKET": filepath.Join(w.runtime, "agent.sock"), "ABSTRACT": w.token,
 		"KEY": key, "KEY_HEX": hex.EncodeToString([]byte(key)), "KEY_BASE64": base64.StdEncoding.EncodeToString([]byte(key)), "KEY_URL": url.QueryEscape(key),
 		"SPACES": strings.Repeat(" ", 1990), "LONG": strings.Repeat("a line of text, ", 5000), "PEM": "abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGH",
@@ -132,7 +137,7 @@ func newWorld(t *testing.T) *world {
 	w.env = append([]string{"HOME=" + w.home, "USER=ada", "XDG_RUNTIME_DIR=" + w.runtime, "TMPDIR=/tmp", "EVIL_KEY=" + key, "LANG=C",
 		"AWS_SECRET_ACCESS_KEY=" + canary + random(), "GITHUB_TOKEN=" + canary + random(), "SSH_AUTH_SOCK=" + w.names["SOCKET"], "DOCKER_HOST=unix://" + w.names["SOCKET"],
 		"VIRTUAL_ENV=" + filepath.Join(w.project, "venv"), "npm_config_cache=" + filepath.Join(w.home, ".npm"),
-		"PATH=" + filepath.Join(w.project, "bin") + ":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "GORACE=" + os.Getenv("GORACE")}, w.env...)
+		"CARGO_HOME=" + cargo, "PATH=" + filepath.Join(w.project, "bin") + ":" + tools + "/bin:" + cargo + "/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "GORACE=" + os.Getenv("GORACE")}, w.env...)
 	w.tests = w.giveGo()
 	w.clone()
 	w.nest()
