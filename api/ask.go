@@ -22,8 +22,10 @@ type Workflow struct {
 	ScheduleProblem string `json:"schedule_problem,omitempty"`
 	// WebhookProblem is why its webhook takes no events yet.
 	WebhookProblem string `json:"webhook_problem,omitempty"`
-	Problem        string `json:"problem"`              // why it cannot be started, "" if it can
-	Definition     CID    `json:"definition,omitempty"` // of a valid one
+	// Stopped is since when its schedule or webhook, which was served, starts nothing: its problem says why.
+	Stopped    *Time  `json:"stopped_since,omitempty"`
+	Problem    string `json:"problem"`              // why it cannot be started, "" if it can
+	Definition CID    `json:"definition,omitempty"` // of a valid one
 	// Waits: it is started neither by a client nor by the clock before a person trusts it on that
 	// machine, with wf trust.
 	Waits  bool     `json:"waits_for_trust,omitempty"`

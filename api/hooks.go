@@ -44,13 +44,14 @@ type Sink struct {
 // Notified is what a delivery is about.
 type Notified struct {
 	ID        string          `json:"id"`
-	Run       protocol.RunID  `json:"run"`
+	Run       protocol.RunID  `json:"run"` // "" of one about a trigger
 	Seq       protocol.Seq    `json:"seq"` // of the event that it is about
 	Step      string          `json:"step,omitempty"`
 	On        protocol.Moment `json:"on"`
 	Reminder  int             `json:"reminder,omitempty"`  // of waiting: n of the n-th reminder of a question
 	Escalated int             `json:"escalated,omitempty"` // of waiting: n where a question was put to further people for the n-th time
 	Due       Time            `json:"due"`
+	Trigger   *protocol.Alarm `json:"trigger,omitempty"` // what became of a schedule or a webhook that was served
 }
 
 // Where a delivery stands.

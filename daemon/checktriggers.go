@@ -38,14 +38,18 @@ func CheckTriggers(all []api.Workflow, err error) []api.Checkup {
 		c.State, c.Text, c.Fix = "note", err.Error(), protocol.HintOf(err)
 		return []api.Checkup{c}
 	}
-	served := 0
+	served, stopped := 0, false
 	var closed []string
 	for _, w := range all {
-		switch {
-		case w.ScheduleProblem != "":
+		stopped = stopped || w.Stopped != nil
+		if w.ScheduleProblem != "" {
 			closed = append(closed, fmt.Sprintf("the schedule of %s: %s", w.Name, w.ScheduleProblem))
-		case w.WebhookProblem != "":
+		}
+		if w.WebhookProblem != "" {
 			closed = append(closed, fmt.Sprintf("the webhook of %s: %s", w.Name, w.WebhookProblem))
+		}
+		switch {
+		case w.ScheduleProblem+w.WebhookProblem != "":
 		case w.Waits && (w.Schedule != nil || w.Webhook != ""):
 			closed = append(closed, w.Name+": "+w.Problem)
 		case w.Schedule != nil || w.Webhook != "":
@@ -59,6 +63,9 @@ func CheckTriggers(all []api.Workflow, err error) []api.Checkup {
 	if closed != nil {
 		c.State, c.Fix = "note", "wf trust FILE; a secret is set in the environment of wf serve, which is then started again"
 		c.Text += "; not served: " + strings.Join(closed, "; ")
+	}
+	if stopped {
+		c.State, c.Fix = "bad", "do what is named; a schedule or a webhook that is not wanted any more is taken out of its file, or the file is removed"
 	}
 	return []api.Checkup{c}
 }

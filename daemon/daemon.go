@@ -58,6 +58,7 @@ type Daemon struct {
 	traces *exporter // nil without a collector
 	hooks  hooks
 	events events
+	watch  *triggerWatch
 	told   sync.Map // what keeps schedules and webhooks from being served, and about which the log has a line
 }
 
@@ -126,7 +127,12 @@ func New(u *compose.Setup, s store.Store, o Options) (*Daemon, error) {
 	if d.notify, err = u.Notifier(s, k.e, o.Log); err != nil {
 		return nil, err
 	}
-	d.notify.Notice = m.notified
+	d.notify.Notice, d.notify.Dir = m.notified, dir
+	if !store.IsDatabase(s.Name()) {
+		d.notify.Key = d.sealTriggers
+	}
+	d.watch = newTriggerWatch(d, all)
+	d.Service.Amend = d.watch.amend
 	d.events = events{o: hook.SpoolOptions{Dir: eventsIn(s.Beside()), Log: o.Log, Count: m.hooked, Now: time.Now}, key: func() ([]byte, error) { return u.KeptSeal(eventsKey) },
 		names: map[string]named{}, read: map[string]compose.Definition{}}
 	d.events.register(all)
@@ -165,6 +171,9 @@ func forksOf(s store.Store) func(context.Context, protocol.RunID) (string, error
 // keeps.
 const Dir = "serve"
 
+// sealTriggers is the key that seals what is known of triggers.
+func (d *Daemon) sealTriggers() ([]byte, error) { return d.Service.KeptSeal(triggersKey) }
+
 // Handler is the API without a guard: the server around it puts the identity of the client into each
 // request (guard.With).
 func (d *Daemon) Handler() http.Handler { return d.meter.Wrap(d.server.Handler()) }
@@ -181,6 +190,7 @@ func (d *Daemon) Start() {
 	d.Supervisor.work.Go(func() { known(d.Supervisor.ctx) })
 	d.Supervisor.work.Go(func() { d.census.run(d.Supervisor.ctx, d.Supervisor.looked) })
 	d.Supervisor.work.Go(func() { d.notify.Serve(d.Supervisor.ctx) })
+	d.Supervisor.work.Go(func() { d.watch.run(d.Supervisor.ctx) })
 	d.Supervisor.work.Go(func() { d.retains(d.Supervisor.ctx) })
 	d.startEvents()
 	d.Supervisor.work.Go(d.indexes)

@@ -95,3 +95,13 @@ func (k *Supervisor) RelieveAfter(d time.Duration) { k.relief = d }
 func NewLists(s store.Store, service api.Service, log *slog.Logger) *lists.Board {
 	return newLists(s, service, log)
 }
+
+// LookAtTriggers has a daemon look at its schedules and webhooks now, as it does every few seconds; LeaveTriggers has another one tell of them.
+func LookAtTriggers(ctx context.Context, d *Daemon) { d.watch.look(ctx) }
+
+// LeaveTriggers: see LookAtTriggers.
+func LeaveTriggers(d *Daemon) {
+	for _, in := range d.watch.known {
+		in.leave()
+	}
+}

@@ -64,17 +64,14 @@ func (d *Daemon) hooked() (map[string]compose.Found, error) {
 	if err != nil {
 		return nil, err
 	}
-	by, count := map[string]compose.Found{}, map[string]int{}
+	by := map[string]compose.Found{}
 	for _, f := range all {
-		count[f.Name]++
-		if f.Program != nil && f.Program.Workflow.Webhook != nil {
-			by[f.Name] = f
-		}
-	}
-	for name, f := range by {
-		if count[name] > 1 {
+		switch {
+		case f.Program == nil || f.Program.Workflow.Webhook == nil:
+		case f.Twin != "":
 			d.tell(f, "the webhook is not served: another workflow has the same name", "rename one of them")
-			delete(by, name)
+		default:
+			by[f.Name] = f
 		}
 	}
 	d.hooks.by, d.hooks.read = by, time.Now()

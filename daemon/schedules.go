@@ -42,7 +42,8 @@ func (d *Daemon) tell(f compose.Found, what, fix string) {
 }
 
 // Fire starts what is due; a firing that was started before, also one whose run was deleted, is left alone.
-func (d *Daemon) Fire(ctx context.Context, x schedule.Firing) (protocol.RunID, bool, error) {
+func (d *Daemon) Fire(ctx context.Context, x schedule.Firing) (run protocol.RunID, fresh bool, err error) {
+	defer func() { d.watch.fired(x.Job.File, err) }()
 	f, err := d.Service.Catalog.Find(x.Job.File)
 	if err != nil {
 		return "", false, err

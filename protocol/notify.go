@@ -37,10 +37,13 @@ const (
 	OnFailed  Moment = "failed"  // the run failed, or stopped by an error until a person helps
 	OnDone    Moment = "done"
 	OnLimit   Moment = "limit" // a limit was reached
+	// OnTrigger: a schedule or a webhook that was served is not any more, or is again. Sinks of configs alone are notified of it: what a
+	// workflow says is not known while its file is broken.
+	OnTrigger Moment = "trigger"
 )
 
 // Moments are all of them.
-var Moments = []Moment{OnWaiting, OnFailed, OnDone, OnLimit}
+var Moments = []Moment{OnWaiting, OnFailed, OnDone, OnLimit, OnTrigger}
 
 // What a notification may hold of the texts of a run.
 const (
@@ -71,7 +74,7 @@ func (s *Sink) Check() error {
 	}
 	for _, m := range s.On {
 		if !slices.Contains(Moments, m) {
-			return fmt.Errorf("on: %q is not known (want waiting, failed, done or limit)", m)
+			return fmt.Errorf("on: %q is not known (want waiting, failed, done, limit or, in a config, trigger)", m)
 		}
 	}
 	for _, text := range s.Include {
@@ -186,7 +189,27 @@ type DeliveryDue struct {
 	// put to further people for the n-th time. Both are 0 where it is asked.
 	Reminder  int `cbor:"reminder,omitempty" json:"reminder,omitempty"`
 	Escalated int `cbor:"escalated,omitempty" json:"escalated,omitempty"`
+	// Of OnTrigger, which is about no run: Run, Seq and Event are empty.
+	Trigger *Alarm `cbor:"trigger,omitempty" json:"trigger,omitempty"`
 }
+
+// An Alarm is what became of a schedule or a webhook that was served.
+type Alarm struct {
+	Kind     string `cbor:"kind" json:"kind"` // schedule or webhook
+	Workflow string `cbor:"workflow" json:"workflow"`
+	File     string `cbor:"file" json:"file"`
+	State    string `cbor:"state" json:"state"`                         // stopped, served (again) or removed
+	At       string `cbor:"at" json:"at"`                               // RFC 3339, UTC
+	Problem  string `cbor:"problem,omitempty" json:"problem,omitempty"` // of stopped: what keeps it from being served; of removed: what was removed
+	Fix      string `cbor:"fix,omitempty" json:"fix,omitempty"`         // of stopped: what to do
+}
+
+// What becomes of a trigger.
+const (
+	AlarmStopped = "stopped" // it was served, and starts nothing any more
+	AlarmServed  = "served"  // it is served again
+	AlarmRemoved = "removed" // with its file, or from it: nobody wants it any more
+)
 
 // Overtakes reports whether a notification takes the place of an earlier one of the same run that was not delivered:
 // a question is called to mind once, however many reminders were missed.

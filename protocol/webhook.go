@@ -27,8 +27,11 @@ type Trigger struct {
 	Delivery string `cbor:"delivery,omitempty" json:"delivery,omitempty"`
 }
 
-// TriggerSchedule is the kind of a Trigger by the clock.
-const TriggerSchedule = "schedule"
+// The kinds of what starts a workflow: TriggerSchedule is that of a Trigger by the clock.
+const (
+	TriggerSchedule = "schedule"
+	TriggerWebhook  = "webhook" // of any kind
+)
 
 func (t Trigger) String() string {
 	if t.Kind == TriggerSchedule {

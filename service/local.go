@@ -25,6 +25,8 @@ type Local struct {
 	Keeper  Keeper // nil where nothing is driven: runs are shown, and not moved
 	Catalog compose.Catalog
 	Dir     string // workspace of the runs that it starts
+	// Amend adds what a daemon knows to the list of workflows; nil is nothing.
+	Amend func([]api.Workflow) []api.Workflow
 	// Agree asks the person at this process whether a fork of a run from elsewhere, which runs acts in a
 	// workspace, may go on. nil is where no person can be asked.
 	Agree func(ctx context.Context, run protocol.RunID, workspace string, acts []string) (bool, error)
@@ -61,6 +63,9 @@ func (l *Local) Workflows(context.Context) ([]api.Workflow, error) {
 		if out[i] = f.Entry(); out[i].Schedule != nil {
 			out[i].Firings = protocol.Firings(f.Name, l.FiringPlace(f))
 		}
+	}
+	if l.Amend != nil && err == nil {
+		out = l.Amend(out)
 	}
 	return out, err
 }

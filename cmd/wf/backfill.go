@@ -108,7 +108,7 @@ func (a *app) scheduled(ctx context.Context, p *target, name, dir string) (w api
 		return w, protocol.ErrNotFound.With("name a file, or one of the workflows of wf serve", "no workflow %q is served", name)
 	case found > 1:
 		return w, protocol.ErrAmbiguous.With("name the file", "%d workflows are called %q", found, name)
-	case w.Schedule == nil && w.Problem != "":
+	case w.Definition == "" && w.Problem != "":
 		return w, protocol.ErrInvalid.With("wf validate "+protocol.ShellWord(w.File), "%s: %s", w.File, w.Problem)
 	case w.Schedule == nil:
 		return w, usagef("%s has no schedule: on: {schedule: …}", w.Name)

@@ -34,6 +34,7 @@ type Found struct {
 	Problem    string
 	CID        protocol.Link  // of the definition, where program is set
 	Waits      []config.Grant // powers that it waits for, until a person trusts it
+	Twin       string         // another file of the catalog whose workflow has the same name
 }
 
 // NewCatalog serves the directories named, else those of the project: where its .wf lies, the
@@ -85,6 +86,11 @@ func (s Catalog) List() ([]Found, error) {
 		}
 	}
 	protocol.Sort(out, func(a, b Found) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Path, b.Path)) })
+	for i := range out[min(1, len(out)):] {
+		if a, b := &out[i], &out[i+1]; a.Name == b.Name {
+			a.Twin, b.Twin = b.Path, a.Path
+		}
+	}
 	return out, nil
 }
 
@@ -199,6 +205,46 @@ func (f Found) HookSecrets() (out []string) {
 	return out
 }
 
+// A Trigger starts a workflow without a person: its schedule or its webhook.
+type Trigger struct {
+	Kind    string // protocol.TriggerSchedule or TriggerWebhook
+	Problem string // what keeps it from being served; "" is nothing
+	Fix     string
+}
+
+// text is the problem with what to do.
+func (t Trigger) text() string { return t.Problem + ": " + t.Fix }
+
+// Triggers are those of a workflow, as far as it has them.
+func (f Found) Triggers() (out []Trigger) {
+	if f.Program == nil {
+		return nil
+	}
+	add := func(kind string, untrusted error) *Trigger {
+		t := Trigger{Kind: kind}
+		if untrusted != nil {
+			t.Problem, t.Fix = "it waits for trust", protocol.HintOf(untrusted)
+		}
+		out = append(out, t)
+		return &out[len(out)-1]
+	}
+	if f.Program.Workflow.Schedule != nil {
+		add(protocol.TriggerSchedule, f.Scheduled())
+	}
+	if h := f.Program.Workflow.Webhook; h != nil {
+		t := add(protocol.TriggerWebhook, f.Hooked())
+		switch {
+		case t.Problem != "":
+		case f.Twin != "":
+			t.Problem, t.Fix = "another workflow has the same name", "give "+f.Path+" or "+f.Twin+" another one"
+		case len(f.HookSecrets()) == 0:
+			t.Problem = "its secret is not set in the environment of wf serve, or has less than 16 bytes"
+			t.Fix = "set " + strings.Join(h.Secrets, " or ") + " there, and start wf serve again"
+		}
+	}
+	return out
+}
+
 // Hide takes the secrets that the workflow declares out of a text for the log.
 func (f Found) Hide(text string) string {
 	return roles.NewRedactor(roles.Secrets(os.Environ(), f.Program.Workflow.Secrets)).String(text)
@@ -221,16 +267,17 @@ func (f Found) Entry() api.Workflow {
 		if next, err := w.Schedule.Next(time.Now()); err == nil && !next.IsZero() && f.Scheduled() == nil {
 			out.Next = new(next.UTC().Format(time.RFC3339))
 		}
-		if err := f.Scheduled(); err != nil && !out.Waits {
-			out.ScheduleProblem = "it waits for trust: " + protocol.HintOf(err)
-		}
 	}
 	if w.Webhook != nil {
 		out.Webhook = protocol.WebhookPath + w.Name
-		if err := f.Hooked(); err != nil && !out.Waits {
-			out.WebhookProblem = "it waits for trust: " + protocol.HintOf(err)
-		} else if len(f.HookSecrets()) == 0 {
-			out.WebhookProblem = "its secret is not set in the environment of wf serve"
+	}
+	for _, t := range f.Triggers() {
+		switch {
+		case t.Problem == "" || out.Waits: // that it waits is said
+		case t.Kind == protocol.TriggerSchedule:
+			out.ScheduleProblem = t.text()
+		default:
+			out.WebhookProblem = t.text()
 		}
 	}
 	return out

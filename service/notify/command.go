@@ -42,7 +42,10 @@ func (c command) send(ctx context.Context, m *Message, body []byte) error {
 	var out bytes.Buffer
 	kept := &prefix{to: &out, room: answerMax}
 	cmd := roles.Command{Line: c.sink.Command, Workspace: m.workspace, Dir: m.workspace, Stdin: stdin, Stdout: kept, Stderr: kept, Wholly: true,
-		Env: []string{protocol.CausedByEnv + "=" + m.caused.String(), "WF_RUN_ID=" + string(m.Run), "WF_NOTIFICATION_ID=" + m.ID, "PWD=" + m.workspace}}
+		Env: []string{"WF_NOTIFICATION_ID=" + m.ID, "PWD=" + m.workspace}}
+	if m.caused.Run != "" {
+		cmd.Env = append(cmd.Env, protocol.CausedByEnv+"="+m.caused.String(), "WF_RUN_ID="+string(m.Run))
+	}
 	cmd.Network, cmd.Hosts = c.sink.Reach()
 	var met []string
 	cmd.Hit = func(text string) { met = append(met, text) }

@@ -51,8 +51,11 @@ type Deliverer struct {
 	Sinks  []Configured // of the configs, as far as they are trusted
 	// Trusts reports whether notifications go where a workflow says; nil is never.
 	Trusts func(*lang.Program) (bool, error)
-	Walls  roles.Walls  // of commands
-	Log    *slog.Logger // what cannot be done now, and is tried again
+	Walls  roles.Walls // of commands
+	Dir    string      // workspace of commands that are told of a trigger
+	// Key seals alarms: what a store from elsewhere holds is not sent. nil is where other users deliver to the same sinks.
+	Key func() ([]byte, error)
+	Log *slog.Logger // what cannot be done now, and is tried again
 	// Notice is told what came of each attempt of Serve, once it is recorded; nil for nothing.
 	Notice func(protocol.Data)
 	// Now and Chance, 0 ≤ x < 1, are those of the process where they are nil.
@@ -295,28 +298,11 @@ func (d *Deliverer) attempt(ctx context.Context, name string, x Delivery, age in
 }
 
 func (d *Deliverer) send(ctx context.Context, name string, x protocol.DeliveryDue) error {
-	st, err := d.Engine.State(ctx, x.Run)
-	if errors.Is(err, protocol.ErrUnknownRun) || errors.Is(err, protocol.ErrRunDeleted) {
-		return errGone
+	about := d.aboutRun
+	if x.Trigger != nil {
+		about = d.aboutTrigger
 	}
-	if err != nil {
-		return err
-	}
-	// A store from elsewhere may hold the journal of a sink too.
-	switch err := d.Engine.Own(ctx, x.Run); {
-	case errors.Is(err, protocol.ErrForeign), errors.Is(err, protocol.ErrRolledBack):
-		return errGone
-	case err != nil:
-		return err
-	}
-	s, ok, err := d.sinkFor(name, st)
-	if err == nil && !ok {
-		err = errors.New("the config, or the workflow, no longer names the sink for this run, or is not trusted with it")
-	}
-	if err != nil {
-		return err
-	}
-	m, err := message(ctx, d.Engine, st, s, name, x)
+	s, m, err := about(ctx, name, x)
 	if err != nil {
 		return err
 	}
@@ -329,6 +315,33 @@ func (d *Deliverer) send(ctx context.Context, name string, x protocol.DeliveryDu
 		return err
 	}
 	return w.send(ctx, m, body)
+}
+
+// aboutRun is the notification of an event of a run, and the sink that it goes to.
+func (d *Deliverer) aboutRun(ctx context.Context, name string, x protocol.DeliveryDue) (s protocol.Sink, m *Message, err error) {
+	st, err := d.Engine.State(ctx, x.Run)
+	if errors.Is(err, protocol.ErrUnknownRun) || errors.Is(err, protocol.ErrRunDeleted) {
+		return s, nil, errGone
+	}
+	if err != nil {
+		return s, nil, err
+	}
+	// A store from elsewhere may hold the journal of a sink too.
+	switch err := d.Engine.Own(ctx, x.Run); {
+	case errors.Is(err, protocol.ErrForeign), errors.Is(err, protocol.ErrRolledBack):
+		return s, nil, errGone
+	case err != nil:
+		return s, nil, err
+	}
+	s, ok, err := d.sinkFor(name, st)
+	if err == nil && !ok {
+		err = errors.New("the config, or the workflow, no longer names the sink for this run, or is not trusted with it")
+	}
+	if err != nil {
+		return s, nil, err
+	}
+	m, err = message(ctx, d.Engine, st, s, name, x)
+	return s, m, err
 }
 
 // Flush delivers what a run of this process has come to, in front of its user, until ctx ends; what fails is not

@@ -69,7 +69,12 @@ func shownOn(m *Message) (title, text string) {
 		what = "waits for you: there was no answer in time"
 	}
 	title = m.Workflow + " " + what
-	for _, s := range []string{m.Title, m.Question, "wf show " + string(m.Run)} {
+	more := []string{m.Title, m.Question, "wf show " + string(m.Run)}
+	if m.Trigger != "" {
+		title = fmt.Sprintf("the %s of %s is %s", m.Trigger, m.Workflow, m.Status)
+		more = []string{m.Problem, m.Fix}
+	}
+	for _, s := range more {
 		if s != "" {
 			text += s + "\n"
 		}

@@ -60,7 +60,7 @@ type found struct {
 
 func newFound(sink string, d Delivery) found {
 	n := api.Notification{Sink: sink, Status: api.NotificationWaiting, Attempts: d.Attempts, Error: d.Error,
-		Notified: api.Notified{ID: d.ID, Run: d.Run, Seq: d.Seq, Step: d.Step, On: d.On, Reminder: d.Reminder, Escalated: d.Escalated, Due: timeOf(d.At)}}
+		Notified: api.Notified{ID: d.ID, Run: d.Run, Seq: d.Seq, Step: d.Step, On: d.On, Reminder: d.Reminder, Escalated: d.Escalated, Due: timeOf(d.At), Trigger: d.Trigger}}
 	switch {
 	case d.Done > 0:
 		n.Status, n.Delivered = api.NotificationDelivered, new(timeOf(d.Done))

@@ -27,15 +27,15 @@ type Message struct {
 	Schema     string             `json:"schema"`
 	ID         string             `json:"id"` // the same for each attempt: what a receiver has seen it may drop
 	Sink       string             `json:"sink"`
-	On         protocol.Moment    `json:"on"`   // waiting, failed, done, limit
+	On         protocol.Moment    `json:"on"`   // waiting, failed, done, limit, trigger
 	Time       api.Time           `json:"time"` // of the event
-	Run        protocol.RunID     `json:"run"`
-	Event      string             `json:"event"` // CID
-	Seq        protocol.Seq       `json:"seq"`   // of the event in the run
+	Run        protocol.RunID     `json:"run,omitempty"`
+	Event      string             `json:"event,omitempty"` // CID
+	Seq        protocol.Seq       `json:"seq,omitempty"`   // of the event in the run
 	Step       string             `json:"step,omitempty"`
 	Workflow   string             `json:"workflow"`
-	Definition api.CID            `json:"definition"`
-	Status     protocol.RunStatus `json:"status"`          // of the run by the event
+	Definition api.CID            `json:"definition,omitempty"`
+	Status     protocol.RunStatus `json:"status"`          // of the run by the event; of a trigger stopped, served, removed
 	Code       string             `json:"code,omitempty"`  // of the error behind a suspension; limit_reached; run_failed
 	Limit      string             `json:"limit,omitempty"` // that was reached
 	Kind       protocol.WaitKind  `json:"kind,omitempty"`  // of what is asked: question, choice, approval, task
@@ -48,11 +48,17 @@ type Message struct {
 	Reminder  int       `json:"reminder,omitempty"`
 	Escalated int       `json:"escalated,omitempty"`
 
+	// Of trigger, which is about no run: schedule or webhook, the file of its workflow, and of one that is stopped why, and what to do.
+	Trigger string `json:"trigger,omitempty"`
+	File    string `json:"file,omitempty"`
+	Problem string `json:"problem,omitempty"`
+	Fix     string `json:"fix,omitempty"`
+
 	Title    string        `json:"title,omitempty"`    // include: [title]
 	Question string        `json:"question,omitempty"` // include: [question]; its first 16 KiB
 	Outputs  protocol.JSON `json:"outputs,omitempty"`  // include: [outputs]; left out where they are over 64 KiB
 
-	caused    protocol.CausedBy
+	caused    protocol.CausedBy // no run: by nothing
 	workspace string
 }
 
@@ -180,8 +186,13 @@ func outputsOf(ctx context.Context, s protocol.Blocks, result protocol.Link) (pr
 }
 
 func linkOf(page string, run protocol.RunID) string {
+	return pageOf(page, "run/"+url.PathEscape(string(run)))
+}
+
+// pageOf is the address of a part of the page of a sink; "" where it names no page.
+func pageOf(page, part string) string {
 	if page == "" {
 		return ""
 	}
-	return strings.TrimSuffix(page, "/") + "/#/run/" + url.PathEscape(string(run))
+	return strings.TrimSuffix(page, "/") + "/#/" + part
 }

@@ -157,7 +157,12 @@ func (s *State) push(x *Delivery) {
 		l = &lane{place: -1}
 		s.lanes[x.Run] = l
 	}
-	at, _ := slices.BinarySearchFunc(l.queue, x.Seq, func(q *Delivery, seq protocol.Seq) int { return int(q.Seq - seq) })
+	at, _ := slices.BinarySearchFunc(l.queue, x.Seq, func(q *Delivery, seq protocol.Seq) int {
+		if q.Seq > seq {
+			return 1
+		}
+		return -1 // those about triggers have no event: they stay in the order in which they came
+	})
 	under := l.place < 0 && len(l.queue) > 0
 	if under {
 		at = max(at, 1) // what is under way stays in front
@@ -323,7 +328,11 @@ func (s *State) waits(run protocol.RunID) int {
 // IDOf is the id of a notification: the same for the same event of a run at the same sink, in whichever process and
 // however often.
 func IDOf(origin, sink string, run protocol.RunID, event protocol.Link) string {
-	sum := sha256.Sum256([]byte(strings.Join([]string{origin, sink, string(run), event.String()}, "\x00")))
+	return idOf(origin, sink, string(run), event.String())
+}
+
+func idOf(parts ...string) string {
+	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
 	return "msg_" + strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:20]))
 }
 

@@ -65,7 +65,9 @@ func (w *webhook) send(ctx context.Context, m *Message, body []byte) error {
 	req.Header.Set("User-Agent", "wf")
 	req.Header.Set(protocol.WebhookIDHeader, m.ID)
 	req.Header.Set(protocol.WebhookTimeHeader, at)
-	req.Header.Set(protocol.CausedByHeader, m.caused.String())
+	if m.caused.Run != "" {
+		req.Header.Set(protocol.CausedByHeader, m.caused.String())
+	}
 	if w.sink.Secret != "" {
 		secret, ok := w.getenv(w.sink.Secret)
 		if !ok {

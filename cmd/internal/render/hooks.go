@@ -19,6 +19,8 @@ func momentOf(d *api.Notified) string {
 		return fmt.Sprintf("%s, reminder %d", d.On, d.Reminder)
 	case d.Escalated > 0:
 		return fmt.Sprintf("%s, escalated", d.On)
+	case d.Trigger != nil:
+		return Visible(fmt.Sprintf("%s of %s %s", d.Trigger.Kind, d.Trigger.Workflow, d.Trigger.State))
 	}
 	return string(d.On)
 }

@@ -33,6 +33,17 @@ export interface Agents {
   items: Array<Agent>;
 }
 
+/** What became of a schedule or a webhook that was served. */
+export interface Alarm {
+  kind: string; // Schedule or webhook.
+  workflow: string;
+  file: string;
+  state: string; // Stopped, served (again) or removed.
+  at: string; // RFC 3339, UTC.
+  problem?: string; // Of stopped: what keeps it from being served; of removed: what was removed.
+  fix?: string; // Of stopped: what to do.
+}
+
 /** A reply to a waiting visit. */
 export interface AnswerRequest {
   step?: string; // gate#1; may be left out where only one visit waits.
@@ -574,7 +585,7 @@ export interface Messages {
 export type Models = string | Array<string>;
 
 /** What a notification is about. */
-export type Moment = "waiting" | "failed" | "done" | "limit";
+export type Moment = "waiting" | "failed" | "done" | "limit" | "trigger";
 
 /** A name with a template. A value that is only one ${{ }} keeps its type; a non-string YAML value is held as canonical JSON under JSON. */
 export interface NamedTemplate {
@@ -597,13 +608,14 @@ export interface Notification {
   sink: string;
   status: "waiting" | "delivered" | "dead"; // Waiting, delivered or dead: the last is attempted no more.
   id: string;
-  run: string;
+  run: string; // "" of one about a trigger.
   seq: number; // Of the event that it is about.
   step?: string;
   on: Moment;
   reminder?: number; // Of waiting: n of the n-th reminder of a question.
   escalated?: number; // Of waiting: n where a question was put to further people for the n-th time.
   due: Time;
+  trigger?: Alarm; // What became of a schedule or a webhook that was served.
   attempts: number; // That did not work.
   next: Time | null; // When it is attempted again; null is at once, or never.
   delivered: Time | null;
@@ -1303,6 +1315,7 @@ export interface Workflow {
   webhook?: string; // The path that takes its events, as in /v1/hooks/NAME.
   schedule_problem?: string; // Why its schedule starts nothing yet.
   webhook_problem?: string; // Why its webhook takes no events yet.
+  stopped_since?: Time; // Since when its schedule or webhook, which was served, starts nothing: its problem says why.
   problem: string; // Why it cannot be started, "" if it can.
   definition?: CID; // Of a valid one.
   waits_for_trust?: boolean; // Waits: it is started neither by a client nor by the clock before a person trusts it on that machine, with wf trust.

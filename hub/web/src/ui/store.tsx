@@ -70,7 +70,7 @@ function Notifications({agent, pick, limit, more}: Of) {
       {list ? <Sinks of={list} /> : null}
       <div class="panel">
         {list === null ? (got.error ? null : <p class="empty">Reading…</p>) : list.items.length === 0 ? (
-          <Empty title="No notification is listed">{list.sinks.length ? "What waits, failed, or was delivered last stands here." : <><code>notify:</code> in the config or in a workflow says where they go.</>}</Empty>
+          <Empty title="No notifications">{list.sinks.length ? null : <><code>notify:</code> in the config or in a workflow says where they go.</>}</Empty>
         ) : (
           <table class="list">
             <thead><tr><th scope="col">About</th><th scope="col">State</th><th scope="col">To</th><th scope="col">Due</th><th scope="col" class="num">Failed tries</th><th scope="col">Next try</th>{may("admin") ? <th scope="col"><span class="sr">Actions</span></th> : null}</tr></thead>
@@ -78,7 +78,7 @@ function Notifications({agent, pick, limit, more}: Of) {
               {list.items.map((n) => (
                 <tr key={n.sink + n.id} data-notification={n.id}>
                   <td class="name"><strong>{what(n)}</strong>
-                    <div class="sub"><a href={hrefOf("run", n.run, {step: n.step ?? ""})}>run {plain(n.run)}{n.step ? ` ${plain(n.step)}` : ""}</a><span class="mono">{n.id}</span></div>
+                    <div class="sub"><a href={n.run ? hrefOf("run", n.run, {step: n.step ?? ""}) : hrefOf("workflows")}>{plain(n.trigger ? `${n.trigger.kind} ${n.trigger.workflow} ${n.trigger.state}` : `run ${n.run} ${n.step ?? ""}`)}</a><span class="mono">{n.id}</span></div>
                     {n.error ? <div class="worse">{plain(n.error)}</div> : null}
                   </td>
                   <td class="state"><Status of={n.status} /></td>
@@ -98,7 +98,7 @@ function Notifications({agent, pick, limit, more}: Of) {
   );
 }
 
-const what = (n: Notification): string => n.reminder ? `${n.on}, reminder ${n.reminder}` : n.escalated ? `${n.on}, escalated` : n.on;
+const what = (n: Notification): string => n.on + (n.reminder ? `, reminder ${n.reminder}` : n.escalated ? ", escalated" : "");
 
 function Sinks({of}: {of: NotificationList}) {
   if (of.sinks.length === 0) return null;

@@ -43,7 +43,7 @@ export function Workflows() {
       <div class="bar"><h1>Workflows</h1>{broken ? <span class="worse">{broken} cannot be started</span> : null}</div>
       {got.error ? <p class="panel notice bad" role="alert">{plain(got.error)}</p> : null}
       <div class="panel">
-        {all === null ? <p class="empty">Reading…</p> : all.length === 0 ? <Empty title="No workflows">The server looks in the directory it was started in; <code>wf init</code> writes a first one.</Empty> : (
+        {all === null ? <p class="empty">Reading…</p> : all.length === 0 ? <Empty title="No workflows">The server looks where it was started; <code>wf init</code> writes a first one.</Empty> : (
           <table class="list flows">
             <thead><tr><th scope="col">Workflow</th><th scope="col">Begun by</th><th scope="col">Next</th><th scope="col">Lately</th>{may("run") ? <th scope="col"><span class="sr">Actions</span></th> : null}</tr></thead>
             <tbody>{all.map((w) => <Row key={w.file + w.name} w={w} runs={got.value?.get(w.name) ?? null} start={() => setStarting(w.name)} />)}</tbody>

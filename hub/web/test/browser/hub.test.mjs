@@ -67,7 +67,7 @@ test("K-07: agent and hub are killed in the middle of a run, and the page shows 
   await page.getByRole("tab", {name: "Job"}).click();
   await page.getByRole("link", {name: "about this run"}).click();
   await page.getByRole("button", {name: `about run ${id} ×`}).waitFor();
-  await page.getByText("No notification is listed").waitFor();
+  await page.getByText("No notifications").waitFor();
   assert.equal(await page.getByRole("combobox", {name: "Worker"}).count(), 0);
   await page.getByRole("button", {name: `about run ${id} ×`}).click();
   await page.getByRole("combobox", {name: "Worker"}).waitFor();
@@ -90,7 +90,7 @@ test("the queue shows the jobs of the hub", async (t) => {
   for (const name of ["Notifications", "Deleted"]) {
     await page.getByRole("link", {name}).click();
     await page.getByRole("combobox", {name: "Worker"}).selectOption({label: "bob"});
-    await page.getByText(name === "Deleted" ? "No run was deleted" : "No notification is listed").waitFor();
+    await page.getByText(name === "Deleted" ? "No run was deleted" : "No notifications").waitFor();
     await accessible(page, `${name} of a worker`);
     await fits(page, name);
   }
