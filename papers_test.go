@@ -70,6 +70,25 @@ func TestThePapersNameProofsThatExist(t *testing.T) {
 
 var links = regexp.MustCompile(`\]\(([^)#\s]+)(?:#[^)]*)?\)`)
 
+// Each line of a table of docs/security.md that says what holds names what tries to break it, or says that it is open.
+func TestEachLineOfTheSecurityPageNamesItsTest(t *testing.T) {
+	_, holds, _ := strings.Cut(papers(t)["docs/security.md"], "\n## What holds\n")
+	holds, _, _ = strings.Cut(holds, "\n## What does not hold\n")
+	rows := 0
+	for _, line := range strings.Split(holds, "\n") {
+		if !strings.HasPrefix(line, "| ") || strings.HasSuffix(line, "| shown by |") {
+			continue
+		}
+		rows++
+		if !proofs.MatchString(line) && !strings.Contains(line, ".txtar`") && !strings.Contains(line, "*open*") && !strings.Contains(line, "](#") {
+			t.Errorf("it names no test: %s", line)
+		}
+	}
+	if rows < 100 {
+		t.Errorf("%d lines say what holds", rows)
+	}
+}
+
 func TestTheLinksOfThePapersLeadSomewhere(t *testing.T) {
 	for name, text := range papers(t) {
 		for _, m := range links.FindAllStringSubmatch(text, -1) {
