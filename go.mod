@@ -2,6 +2,8 @@ module wf
 
 go 1.26.0
 
+toolchain go1.26.11
+
 require (
 	charm.land/bubbles/v2 v2.0.0
 	charm.land/bubbletea/v2 v2.0.10

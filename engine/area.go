@@ -22,6 +22,8 @@ type SeenFiles interface {
 	// Load is what Save was given last under a key, nil for nothing.
 	Load(key string) []byte
 	Save(key string, data []byte) error
+	// Drop removes what begins with a text, under all keys.
+	Drop(begin string) error
 }
 
 // An area is a workspace whose files are recorded by runs of this process.
@@ -112,11 +114,28 @@ func (a *area) save(to SeenFiles) error {
 	if to == nil || !a.kept.Defined() || a.kept == a.written {
 		return nil
 	}
-	err := to.Save(a.key, fmt.Appendf(nil, "%s %s\n%s", a.keeper, a.kept, a.seen.Encode()))
+	err := to.Save(a.key, fmt.Appendf(nil, "%s%s\n%s", seenOf(a.keeper), a.kept, a.seen.Encode()))
 	if err == nil {
 		a.written = a.kept
 	}
 	return err
+}
+
+// seenOf begins what was seen, and is kept by a run.
+func seenOf(run protocol.RunID) string { return string(run) + " " }
+
+// dropSeen removes what was seen and is kept by runs: it has the names of their files. The caller has the claims of the runs,
+// so that none of their drivers saves it again, and drops next what it was taken from.
+func (e *Engine) dropSeen(runs ...protocol.RunID) error {
+	if e.Seen == nil {
+		return nil
+	}
+	for _, run := range runs {
+		if err := e.Seen.Drop(seenOf(run)); err != nil {
+			return fmt.Errorf("the names of the files of run %s cannot be removed: %w", run, err)
+		}
+	}
+	return nil
 }
 
 // rulesOf are the files of rules that a tree has, by their paths: chats are driven anew for each answer.

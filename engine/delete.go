@@ -81,6 +81,9 @@ func (e *Engine) delete(ctx context.Context, run protocol.RunID, b Burial, at in
 		}
 		batch.Deletes = append(batch.Deletes, d)
 	}
+	if err := e.dropSeen(runs...); err != nil {
+		return nil, err
+	}
 	if err := e.Store.Commit(ctx, batch); err != nil {
 		return nil, fmt.Errorf("delete run %s: %w", run, err)
 	}
@@ -168,6 +171,9 @@ func (e *Engine) DropFiles(ctx context.Context, run protocol.RunID) (there bool,
 	}
 	defer func() { err = errors.Join(err, claim.Release(ctx)) }()
 	h, err := e.Store.Head(ctx, protocol.FilesHead(run))
+	if err == nil {
+		err = e.dropSeen(run)
+	}
 	if err != nil || !h.Link.Defined() {
 		return false, err
 	}

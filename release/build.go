@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -50,6 +51,22 @@ func describe(ctx context.Context, version, epoch string) (*release, error) {
 	return r, nil
 }
 
+// pinned is the toolchain that go.mod names: whichever Go starts this program, that one builds the release.
+func pinned(ctx context.Context) (string, error) {
+	text, err := output(ctx, "go", "mod", "edit", "-json")
+	if err != nil {
+		return "", err
+	}
+	var module struct{ Toolchain string }
+	if err := json.Unmarshal([]byte(text), &module); err != nil {
+		return "", fmt.Errorf("go.mod: %w", err)
+	}
+	if module.Toolchain == "" {
+		return "", errors.New("go.mod names no toolchain: a release is built by one that is pinned")
+	}
+	return module.Toolchain, nil
+}
+
 // output is what a program writes to stdout, without white space around it.
 func output(ctx context.Context, name string, args ...string) (string, error) {
 	var said bytes.Buffer
@@ -62,12 +79,12 @@ func output(ctx context.Context, name string, args ...string) (string, error) {
 	return strings.TrimSpace(string(out)), nil
 }
 
-// compile builds wf. The bytes depend on the sources, the version and Go alone: no path, no build
+// compile builds wf. The bytes depend on the sources, the version and the toolchain alone: no path, no build
 // id and nothing of git is in them, and no C library.
-func compile(ctx context.Context, p platform, version, to string) error {
+func compile(ctx context.Context, p platform, version, toolchain, to string) error {
 	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false",
 		"-ldflags", "-s -w -buildid= -X main.release="+version, "-o", to, "./cmd/wf")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+p.os, "GOARCH="+p.arch, "GOAMD64=v1", "GOARM64=v8.0", "GOFLAGS=", "GOEXPERIMENT=", "GOFIPS140=off")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOTOOLCHAIN="+toolchain, "GOOS="+p.os, "GOARCH="+p.arch, "GOAMD64=v1", "GOARM64=v8.0", "GOFLAGS=", "GOEXPERIMENT=", "GOFIPS140=off")
 	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("build for %s: %w", p, err)

@@ -6,18 +6,18 @@
 //	commit ─► wf of each platform ─► wf_V_OS_ARCH.tar.gz   program, manual, completions, papers
 //	              │                  wf_V_ARCH.deb         the same, with a unit of systemd
 //	              └► manual,         wf_V_oci.tar          one layer, no shell, a user without rights
-//	                 completions     SHA256SUMS
+//	                 completions     SHA256SUMS             and with a key SHA256SUMS.minisig
 //
-// It needs Go, git and the modules in Go's cache, and no network.
+// It needs Go, git, and in Go's cache the modules and the toolchain that go.mod names, and no network.
 //
 // # Promised
 //
-// The same commit, version and Go make the same bytes, on any machine and in any directory: all
+// The same commit, version and key make the same bytes, on any machine and in any directory: all
 // times are that of the commit (or SOURCE_DATE_EPOCH), entries are sorted, owners are fixed.
 //
 // # Not here
 //
-// Signing and uploading.
+// Uploading, and a key: it is given from outside (sign.go).
 package main
 
 import (
@@ -47,6 +47,8 @@ var platforms = []platform{{"linux", "amd64"}, {"linux", "arm64"}, {"darwin", "a
 type release struct {
 	version    string // as it is shown: 1.2.0, or devel-0123456789ab
 	revision   string // of git, "" where it is not known
+	toolchain  string // that builds it: go1.26.11
+	key        *key   // that signs it, nil for none
 	when       time.Time
 	maintainer string // of the Debian packages: Name <address>
 	texts      []file // papers, below docs/ and beside it; man/man1/…, completions/…
@@ -77,6 +79,7 @@ func run(ctx context.Context, args []string) error {
 	only := flags.String("only", "", "platforms, such as linux/amd64,darwin/arm64 (default: all)")
 	maintainer := flags.String("maintainer", "wf <wf@localhost>", "maintainer of the Debian packages: Name <address>")
 	roots := flags.String("roots", "", "file of certificates (PEM) for the image, such as /etc/ssl/certs/ca-certificates.crt")
+	keyFile := flags.String("key", os.Getenv(keyVariable), "file of the secret key that signs, as minisign -G -W makes it (default: $"+keyVariable+", else none signs)")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -91,6 +94,11 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
+	if *keyFile != "" {
+		if r.key, err = readKey(*keyFile); err != nil {
+			return err
+		}
+	}
 	r.maintainer, r.revision = *maintainer, cmp.Or(*revision, r.revision)
 	if *roots != "" {
 		if r.roots, err = os.ReadFile(*roots); err != nil {
@@ -104,7 +112,15 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	return write(*out, products)
+	if err := write(*out, products); err != nil {
+		return err
+	}
+	if r.key == nil {
+		fmt.Fprintln(os.Stderr, "nothing is signed: -key FILE, or "+keyVariable+", names the key that does")
+		return nil
+	}
+	fmt.Fprintln(os.Stderr, "SHA256SUMS is signed; to verify it: minisign -V -m SHA256SUMS -P "+r.key.public())
+	return nil
 }
 
 // chosen reads a list of platforms.
@@ -127,6 +143,10 @@ func chosen(list string) ([]platform, error) {
 func (r *release) build(ctx context.Context, wanted []platform) error {
 	r.programs = map[platform][]byte{}
 	here := platform{runtime.GOOS, runtime.GOARCH}
+	var err error
+	if r.toolchain, err = pinned(ctx); err != nil {
+		return err
+	}
 	scratch, err := os.MkdirTemp("", "wf-release")
 	if err != nil {
 		return err
@@ -137,8 +157,8 @@ func (r *release) build(ctx context.Context, wanted []platform) error {
 		if _, err := os.Stat(name); err == nil {
 			continue
 		}
-		fmt.Fprintln(os.Stderr, "building", r.version, "for", p)
-		if err := compile(ctx, p, r.version, name); err != nil {
+		fmt.Fprintln(os.Stderr, "building", r.version, "for", p, "by", r.toolchain)
+		if err := compile(ctx, p, r.version, r.toolchain, name); err != nil {
 			return err
 		}
 	}
@@ -155,7 +175,7 @@ func (r *release) build(ctx context.Context, wanted []platform) error {
 	return err
 }
 
-// products makes all that is published, SHA256SUMS last.
+// products makes all that is published, SHA256SUMS last, with its signature.
 func (r *release) products() ([]product, error) {
 	var out []product
 	var errs []error
@@ -175,7 +195,12 @@ func (r *release) products() ([]product, error) {
 		}
 	}
 	add(r.image())
-	return append(out, sums(out)), errors.Join(errs...)
+	list := sums(out)
+	out = append(out, list)
+	if r.key != nil {
+		out = append(out, r.key.sign(list, fmt.Sprintf("wf %s %s %s", r.version, r.revision, r.toolchain)))
+	}
+	return out, errors.Join(errs...)
 }
 
 // write puts the products into a directory.

@@ -224,6 +224,10 @@ func TestTheProductsInADirectory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	toolchain, err := pinned(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
 	started := false
 	for line := range strings.Lines(string(sums)) {
 		sum, name, _ := strings.Cut(strings.TrimSpace(line), "  ")
@@ -243,7 +247,7 @@ func TestTheProductsInADirectory(t *testing.T) {
 		cmd := exec.Command(filepath.Join(out, strings.TrimSuffix(name, ".tar.gz"), "wf"), "version")
 		cmd.Dir = out
 		said, err := cmd.CombinedOutput()
-		if err != nil || !strings.HasPrefix(string(said), "wf "+version+" (") {
+		if err != nil || !strings.HasPrefix(string(said), "wf "+version+" ("+toolchain+", ") {
 			t.Errorf("wf version: %v\n%s", err, said)
 		}
 		started = true

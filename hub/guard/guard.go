@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -92,6 +93,9 @@ func (g *Guard) Wrap(next http.Handler) http.Handler {
 		r = g.Door.arrive(r)
 		signed := g.Signed != nil && g.Signed(r)
 		err := g.called(r)
+		if err == nil && !isClean(r.URL.Path) {
+			err = reply.NotFound(r)
+		}
 		if err == nil && !signed {
 			err = g.screen(r, &cross)
 		}
@@ -114,7 +118,11 @@ func (g *Guard) Wrap(next http.Handler) http.Handler {
 			g.refuse(w, r, err)
 			return
 		case found != nil:
-			if err := Admit(r, found.Identity.holder()); err != nil {
+			err := Admit(r, found.Identity.holder())
+			if err == nil {
+				err = found.proof.pace.spend(w, found.Name, g.time())
+			}
+			if err != nil {
 				g.refuse(w, r, err)
 				return
 			}
@@ -145,6 +153,16 @@ func (g *Guard) called(r *http.Request) error {
 		return fmt.Errorf("the Host %q is none of %s: %w", r.Host, strings.Join(g.Hosts, ", "), protocol.ErrMisdirected)
 	}
 	return nil
+}
+
+// isClean reports whether a path leads where it seems to: not by "..", "." or "//" in it, written as they are or encoded. http.ServeMux would send the
+// client on to another one, of a route that lets other requests in.
+func isClean(p string) bool {
+	clean := path.Clean(p)
+	if clean != "/" && strings.HasSuffix(p, "/") {
+		clean += "/"
+	}
+	return p == clean
 }
 
 // screen refuses what is wrong whatever the credentials.

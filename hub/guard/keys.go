@@ -38,6 +38,7 @@ const mostKeys = 1 << 20
 //	mJ0…Wk
 //	2lq…9A  read           # dashboard
 //	Xe3…1b  metrics        # prometheus
+//	9fK…7s  run rate:60/h  # ci: 60 requests at once, and then one a minute
 //	b7X…0c  agent:desk-1   # may register at a hub as desk-1, and as nothing else
 type Keys struct {
 	path string
@@ -60,6 +61,7 @@ type key struct {
 	secret []byte // the token as it is sent
 	scopes []Scope
 	worker string // id of the only worker that the key may be, or ""
+	pace   *pace  // of its requests; nil is no bound
 }
 
 // OpenKeys reads a file of tokens. One that does not exist is made, mode 0600, with one token
@@ -154,11 +156,15 @@ func parseKeys(b []byte) ([]key, error) {
 		if raw, err := base64.RawURLEncoding.DecodeString(words[0]); err != nil || len(raw) < tokenBytes {
 			return nil, fmt.Errorf("line %d: a token is %d random bytes as base64url: %w", n, tokenBytes, protocol.ErrUsage)
 		}
-		key := key{id: keyID(words[0]), sum: keySum(words[0]), name: nameOf(name), secret: []byte(words[0]), scopes: AllScopes}
-		if len(words) > 1 {
-			key.scopes = nil
-		}
+		key := key{id: keyID(words[0]), sum: keySum(words[0]), name: nameOf(name), secret: []byte(words[0])}
 		for _, w := range words[1:] {
+			if text, ok := strings.CutPrefix(w, ratePrefix); ok {
+				var err error
+				if key.pace, err = parsePace(text); err != nil {
+					return nil, fmt.Errorf("line %d: %w", n, err)
+				}
+				continue
+			}
 			id, bound := strings.CutPrefix(w, workerPrefix)
 			switch {
 			case bound && (!ValidWorker(id) || key.worker != ""):
@@ -166,9 +172,12 @@ func parseKeys(b []byte) ([]key, error) {
 			case bound:
 				key.worker, w = id, string(Worker)
 			case !slices.Contains([]Scope{Read, Run, Answer, Admin, Metrics, Worker}, Scope(w)):
-				return nil, fmt.Errorf("line %d: no scope %q; there are read, run, answer, admin, metrics, agent and agent:ID: %w", n, w, protocol.ErrUsage)
+				return nil, fmt.Errorf("line %d: no scope %q; there are read, run, answer, admin, metrics, agent and agent:ID, and rate:N/s, /m or /h: %w", n, w, protocol.ErrUsage)
 			}
 			key.scopes = append(key.scopes, Scope(w))
+		}
+		if key.scopes == nil {
+			key.scopes = AllScopes
 		}
 		list = append(list, key)
 	}
@@ -234,7 +243,7 @@ func (k *Keys) find(list []key, meant func(*key) bool) (Identity, bool) {
 }
 
 func (k *Keys) identity(x *key) Identity {
-	id := Identity{Name: x.name, Scopes: x.scopes, Worker: x.worker, proof: proof{key: x.sum}}
+	id := Identity{Name: x.name, Scopes: x.scopes, Worker: x.worker, proof: proof{key: x.sum, pace: x.pace}}
 	switch {
 	case id.Name != "":
 	case k.Owner != "" && id.allowsAll():

@@ -47,6 +47,7 @@ type proof struct {
 	own   bool      // it is the own user of this machine, at a socket that checked its peer
 	key   string    // sum of the token; of a login, that of the token to which it belongs
 	until time.Time // when the login ends; zero for a token
+	pace  *pace     // of the requests of the token; nil is no bound
 }
 
 // same reports whether two identities allow the same.

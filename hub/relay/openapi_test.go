@@ -36,7 +36,7 @@ func TestTheHubIsAsItsDescriptionSays(t *testing.T) {
 	}
 	for path, scope := range relay.Routes() {
 		method, path, _ := strings.Cut(path, " ")
-		if strings.HasSuffix(path, "/{rest...}") {
+		if strings.Contains(path, "/{rest") {
 			continue // what a worker has there is described there
 		}
 		op := described(path, method)

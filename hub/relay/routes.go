@@ -62,7 +62,7 @@ var routes = []route{
 	{"GET /v1/memories", guard.Read, its, (*Hub).ofWorker},
 	{"GET /v1/memories/{rest...}", guard.Read, its, (*Hub).ofWorker},
 	{"POST /v1/memories/recall", guard.Read, its, (*Hub).ofWorker},
-	{"POST /v1/memories/{rest...}", guard.Run, its, (*Hub).ofWorker},
+	{"POST /v1/memories/{rest}", guard.Run, its, (*Hub).ofWorker},
 	{"GET /v1/notifications", guard.Read, its, (*Hub).notifications},
 	{"POST /v1/notifications/retry", guard.Admin, its, (*Hub).notifications},
 	{"GET /v1/deletions", guard.Read, its, (*Hub).ofWorker},
@@ -97,9 +97,9 @@ func (h *Hub) Handler() http.Handler {
 			}
 		})
 	}
-	mux.HandleFunc("/v1/", func(w http.ResponseWriter, r *http.Request) { server.Missing(mux, w, r, nothingElse) })
+	server.Missing(mux, nothingElse)
 	mux.Handle("/", h.self)
-	return server.NoRedirects(mux)
+	return mux
 }
 
 // isGone reports whether a job is no longer there, or the queue.

@@ -71,6 +71,11 @@ func Badf(format string, args ...any) error {
 	return protocol.ErrBadRequest.With(protocol.CodeNamed(protocol.ErrBadRequest.Code).Do, format, args...)
 }
 
+// NotFound is a request for what is not served: an error wrapping protocol.ErrNotFound.
+func NotFound(r *http.Request) error {
+	return protocol.ErrNotFound.With(protocol.CodeNamed(protocol.ErrNotFound.Code).Do, "nothing is served at %s", r.URL.Path)
+}
+
 // BodyError says why a JSON body could not be read: an error wrapping protocol.ErrTooLarge or
 // protocol.ErrBadRequest.
 func BodyError(err error) error {

@@ -277,7 +277,7 @@ func (s *Server) events(c *call) (any, error) { return s.mounted(c, s.Events) }
 
 func (s *Server) mounted(c *call, h http.Handler) (any, error) {
 	if h == nil {
-		return nil, notFound(c.Request)
+		return nil, reply.NotFound(c.Request)
 	}
 	h.ServeHTTP(c.w, c.Request)
 	return nil, nil

@@ -4,7 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
-	"path"
 	"strings"
 
 	"wf/api"
@@ -155,27 +154,10 @@ func Signed(r *http.Request) bool {
 	return r.Method == http.MethodPost && strings.HasPrefix(r.URL.Path, protocol.WebhookPath)
 }
 
-// NoRedirects has a handler see clean paths alone. A path with "..", "." or "//" in it leads nowhere: http.ServeMux would send the client on to
-// another one, of a route that lets other requests in.
-func NoRedirects(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		p := r.URL.EscapedPath()
-		clean := path.Clean("/" + p)
-		if clean != "/" && strings.HasSuffix(p, "/") {
-			clean += "/"
-		}
-		if p == "/v1" || p != "*" && p != clean {
-			reply.Error(w, notFound(r))
-			return
-		}
-		next.ServeHTTP(w, r)
-	})
-}
-
 // hook hands an event to what takes it.
 func (s *Server) hook(c *call) (any, error) {
 	if s.Hooks == nil {
-		return nil, notFound(c.Request)
+		return nil, reply.NotFound(c.Request)
 	}
 	s.Hooks.ServeHTTP(c.w, c.Request)
 	return nil, nil
@@ -206,20 +188,17 @@ func (s *Server) Handler() http.Handler {
 			}
 		})
 	}
-	mux.HandleFunc("/v1/", func(w http.ResponseWriter, r *http.Request) {
-		Missing(mux, w, r, "GET /v1/openapi.json lists what is")
-	})
+	Missing(mux, "GET /v1/openapi.json lists what is")
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		if s.Page == nil {
-			reply.Error(w, notFound(r))
+			reply.Error(w, reply.NotFound(r))
 			return
 		}
 		s.Page.ServeHTTP(w, r)
 	})
-	others := NoRedirects(mux)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !Signed(r) {
-			others.ServeHTTP(w, r)
+			mux.ServeHTTP(w, r)
 			return
 		}
 		// No credentials were asked for: whatever the path, what answers is what asks for a signature.
@@ -260,24 +239,26 @@ func (s *Server) serve(r route, w http.ResponseWriter, req *http.Request) (err e
 	return nil
 }
 
-func notFound(r *http.Request) error {
-	return protocol.ErrNotFound.With(protocol.CodeNamed(protocol.ErrNotFound.Code).Do, "nothing is served at %s", r.URL.Path)
-}
-
-// Missing answers below /v1/ for paths that are none, with the advice, and for methods that a path lacks.
-func Missing(mux *http.ServeMux, w http.ResponseWriter, r *http.Request, advice string) {
-	var allowed []string
-	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodDelete} {
-		other := r.Clone(r.Context())
-		other.Method = method
-		if _, pattern := mux.Handler(other); pattern != "/v1/" {
-			allowed = append(allowed, method)
+// Missing has a mux answer at /v1 and below it for paths that are none, with the advice, and for methods that a path lacks.
+func Missing(mux *http.ServeMux, advice string) {
+	none := func(w http.ResponseWriter, r *http.Request) {
+		reply.Error(w, protocol.Hinted(reply.NotFound(r), advice))
+	}
+	mux.HandleFunc("/v1", none) // else it is sent on to /v1/
+	mux.HandleFunc("/v1/", func(w http.ResponseWriter, r *http.Request) {
+		var allowed []string
+		for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodDelete} {
+			other := r.Clone(r.Context())
+			other.Method = method
+			if _, pattern := mux.Handler(other); pattern != "/v1/" {
+				allowed = append(allowed, method)
+			}
 		}
-	}
-	if len(allowed) == 0 {
-		reply.Error(w, protocol.Hinted(notFound(r), advice))
-		return
-	}
-	w.Header().Set("Allow", strings.Join(allowed, ", "))
-	reply.Error(w, protocol.ErrMethod.With("", "%s takes %s, not %s", r.URL.Path, strings.Join(allowed, " and "), r.Method))
+		if len(allowed) == 0 {
+			none(w, r)
+			return
+		}
+		w.Header().Set("Allow", strings.Join(allowed, ", "))
+		reply.Error(w, protocol.ErrMethod.With("", "%s takes %s, not %s", r.URL.Path, strings.Join(allowed, " and "), r.Method))
+	})
 }

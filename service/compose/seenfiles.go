@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -59,17 +60,53 @@ func (s seenFiles) Save(key string, data []byte) error {
 	if err := files.MakeDir(s.dir); err != nil {
 		return err
 	}
+	err := s.remove(func(path string) (bool, error) {
+		info, err := os.Lstat(path)
+		return err == nil && time.Since(info.ModTime()) > seenFor, err
+	})
+	if err != nil {
+		return err
+	}
+	return files.ReplaceSoon(s.path(key), data)
+}
+
+// Drop removes what begins with a text.
+func (s seenFiles) Drop(begin string) error {
+	return s.remove(func(path string) (bool, error) {
+		f, err := files.Open(path)
+		if errors.Is(err, files.ErrOdd) {
+			return false, nil // none of ours
+		}
+		if err != nil {
+			return false, err
+		}
+		defer f.Close()
+		b := make([]byte, len(begin))
+		if _, err := io.ReadFull(f, b); err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
+			return false, err
+		}
+		return string(b) == begin, nil
+	})
+}
+
+// remove removes the files that are meant; one that goes meanwhile is gone.
+func (s seenFiles) remove(meant func(path string) (bool, error)) error {
 	list, err := os.ReadDir(s.dir)
+	if s.dir == "" || errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}
 	for _, e := range list {
-		info, err := e.Info()
-		if err == nil && time.Since(info.ModTime()) > seenFor {
-			if err := os.Remove(filepath.Join(s.dir, e.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return err
-			}
+		path := filepath.Join(s.dir, e.Name())
+		yes, err := meant(path)
+		if err == nil && yes {
+			err = os.Remove(path)
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
 		}
 	}
-	return files.ReplaceSoon(s.path(key), data)
+	return nil
 }

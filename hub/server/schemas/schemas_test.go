@@ -39,7 +39,7 @@ var described = map[string]any{
 	"ArchiveContents": api.ArchiveContents{}, "ArchivedRun": api.ArchivedRun{}, "BlocksRequest": api.BlockNames{}, "LackedBlocks": api.LackedBlocks{},
 	"Reuse": api.Reuse{}, "Reuses": api.Reuses{}, "OwnVisit": api.OwnVisit{},
 	"Accepted": api.Accepted{}, "Agent": queue.Worker{}, "Agents": relay.Agents{}, "AnswerRequest": api.Answer{}, "Artifact": api.Artifact{}, "Artifacts": api.Artifacts{}, "Attempt": api.Attempt{},
-	"Bound": api.Bound{}, "Cache": api.Cache{}, "CacheCall": api.CacheCall{}, "CallMessage": protocol.CallMessage{}, "CancelRequest": api.Cancel{},
+	"Alarm": protocol.Alarm{}, "Bound": api.Bound{}, "Cache": api.Cache{}, "CacheCall": api.CacheCall{}, "CallMessage": protocol.CallMessage{}, "CancelRequest": api.Cancel{},
 	"Checked": protocol.Checked{}, "Choice": protocol.Choice{}, "Code": api.Code{}, "Command": api.Command{}, "Compaction": api.Compaction{},
 	"Cost": api.Cost{}, "CostRow": api.CostRow{KnownUSD: "0"}, "Definition": api.Definition{}, "Diff": api.VisitDiff{}, "Error": reply.Failure{}, "Explanation": api.Explanation{},
 	"Failure": protocol.ErrorInfo{}, "Finding": protocol.Finding{}, "ForkRequest": api.Fork{}, "GitState": protocol.GitState{}, "Health": server.Health{}, "Ready": server.Ready{},

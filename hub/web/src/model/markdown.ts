@@ -82,7 +82,7 @@ function blocks(lines: string[], depth: number, room: {cells: number}): Block[] 
       end();
       const numbered = /\d/.test(m[2]!);
       const list: Block[][] = [];
-      const from = numbered ? parseInt(m[2]!, 10) : null;
+      const from = numbered ? parseInt(m[2]!) : null;
       while (i < lines.length && (m = item.exec(lines[i]!)) && /\d/.test(m[2]!) === numbered && !rule.test(lines[i]!)) {
         const indent = m[1]!.length + m[2]!.length + Math.min(m[3]!.length, 4);
         const inner = [m[4]!];
@@ -125,58 +125,63 @@ function rowOf(line: string): string[] {
 }
 
 // A mark opens before a word and closes behind one: 2 * 3 * 4 is no emphasis, nor is snake_case.
-const marks: [RegExp, "strong" | "em" | "del"][] = [
-  [/^\*\*(?=\S)([^]*?\S)\*\*(?!\*)/, "strong"], [/^__(?=\S)([^]*?\S)__(?![\w_])/, "strong"], [/^~~(?=\S)([^]*?\S)~~/, "del"],
-  [/^\*(?=[^\s*])([^]*?[^\s*])\*(?!\*)/, "em"], [/^_(?=[^\s_])([^]*?[^\s_])_(?!\w)/, "em"],
+const marks: [open: RegExp, close: RegExp, kind: "strong" | "em" | "del"][] = [
+  [/\*\*(?=\S)/y, /\S\*\*(?!\*)/, "strong"], [/__(?=\S)/y, /\S__(?!\w)/, "strong"], [/~~(?=\S)/y, /\S~~/, "del"],
+  [/\*(?=[^\s*])/y, /[^\s*]\*(?!\*)/, "em"], [/_(?=[^\s_])/y, /[^\s_]_(?!\w)/, "em"],
 ];
-const special = /[\\`*_~[<h]/;
-
-/** The code between the n ticks that a text begins with and the next n of them; null where there are none. */
-function codeAt(text: string, n: number): string | null {
-  const ticks = /`+/g;
-  ticks.lastIndex = n;
-  for (let m = ticks.exec(text); m; m = ticks.exec(text)) if (m[0].length === n) return text.slice(n, m.index);
-  return null;
-}
+const special = /[\\`*_~[<h]/g;
+const label = /[\]\n]/; // the end of one
+const target = /\]\(\s*<?(https?:\/\/[^\s<>()]+)>?(?:\s+"[^"]*")?\s*\)/;
 
 function pieces(text: string, depth: number): Piece[] {
   const out: Piece[] = [];
   let plain = "";
-  const push = (p: Piece) => {
-    if (plain) out.push({kind: "text", text: plain});
-    plain = "";
-    out.push(p);
+  let i = 0;
+  const here = (re: RegExp) => {
+    re.lastIndex = i;
+    return re.exec(text);
   };
-  for (let i = 0; i < text.length;) {
-    if (!special.test(text[i]!)) {
-      const next = text.slice(i).search(special);
-      const to = next < 0 ? text.length : i + next;
-      plain += text.slice(i, to);
-      i = to;
-      continue;
+  // What closes something is looked for once along the text, however much it could close.
+  const found = new Map<RegExp | string, RegExpExecArray | null>();
+  const next = (what: RegExp | string, from: number) => {
+    let m = found.get(what);
+    if (m === undefined || (m && m.index < from)) {
+      const re = new RegExp(what, "g");
+      re.lastIndex = from;
+      found.set(what, m = re.exec(text));
     }
-    const rest = text.slice(i, i + 4096); // what is longer between two marks is text
+    return m;
+  };
+  for (;;) {
+    const at = here(special)?.index ?? text.length;
+    const over = at === text.length;
+    plain += text.slice(i, at);
+    i = at;
+    const word = /\w/.test(text[i - 1] ?? "");
     let m: RegExpExecArray | null;
-    if ((m = /^([*_~])\1{3,}/.exec(rest))) plain += m[0]; // a line of stars is one
-    else if ((m = /^\\([\\`*_{}[\]()#+\-.!|~<>])/.exec(rest))) plain += m[1]!;
-    else if ((m = /^`+/.exec(rest))) {
-      const code = codeAt(rest, m[0].length);
-      if (code === null) plain += m[0];
-      else {
-        push({kind: "code", text: code.replace(/^ ([^]*) $/, "$1")});
-        i += code.length + m[0].length;
+    let end: typeof m | undefined; // behind it, or behind one character, the text goes on
+    let p: Piece | undefined; // none is text
+    if ((m = here(/([*_~])\1{3,}|`{10,}/y))) end = m; // a line of stars is one
+    else if ((end = here(/\\[\\`*_{}[\]()#+.!|~<>-]/y))) i++;
+    else if ((m = end = here(/`+/y))) {
+      const from = i + m[0].length;
+      if ((m = next("(?<!`)" + m[0] + "(?!`)", from))) p = {kind: "code", text: text.slice(from, (end = m).index).replace(/^ (.*) $/s, "$1")};
+    } else if (depth < deepest && text[i] === "[" && (m = next(target, i + 2)) && next(label, i + 1)!.index === m.index) p = {kind: "link", to: m[1]!, of: pieces(text.slice(i + 1, (end = m).index), depth + 1)};
+    else if (!word && (m = here(/<?(https?:\/\/[^\s<>"'`)\]]{2,}(?<![.,;:!?]))>?/y))) p = {kind: "link", to: m[1]!, of: [{kind: "text", text: (end = m)[1]!}]};
+    else if (depth < deepest && !(word && text[i] === "_")) {
+      for (const [open, close, kind] of marks) {
+        const from = here(open) && open.lastIndex;
+        if (!p && from && (m = next(close, from))) p = {kind, of: pieces(text.slice(from, (end = m).index + 1), depth + 1)};
       }
     }
-    else if (depth < deepest && (m = /^\[([^\]\n]{1,500})\]\(\s*<?(https?:\/\/[^\s<>()]+)>?(?:\s+"[^"]*")?\s*\)/.exec(rest))) push({kind: "link", to: m[2]!, of: pieces(m[1]!, depth + 1)});
-    else if (!/\w/.test(text[i - 1] ?? "") && (m = /^<?(https?:\/\/[^\s<>"'`)\]]+[^\s<>"'`)\].,;:!?])>?/.exec(rest))) push({kind: "link", to: m[1]!, of: [{kind: "text", text: m[1]!}]});
-    else {
-      const [re, kind] = (depth < deepest && !(text[i] === "_" && /\w/.test(text[i - 1] ?? "")) && marks.find(([r]) => r.test(rest))) || [];
-      m = re?.exec(rest) ?? null;
-      if (m && kind) push({kind, of: pieces(m[1]!, depth + 1)});
-      else plain += text[i];
+    if (plain && (p || over)) {
+      out.push({kind: "text", text: plain});
+      plain = "";
     }
-    i += m ? m[0].length : 1;
+    if (over) return out;
+    const to = end ? end.index + end[0].length : i + 1;
+    if (p) out.push(p);
+    else plain += text.slice(i, to);
+    i = to;
   }
-  if (plain) out.push({kind: "text", text: plain});
-  return out;
 }

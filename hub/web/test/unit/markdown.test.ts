@@ -65,6 +65,35 @@ describe("Markdown", () => {
   });
 });
 
+/** How many characters the patterns look at while a text is read: a search up to what it finds, a pattern that fails all of the text. */
+function steps(text: string): number {
+  const exec = RegExp.prototype.exec;
+  let n = 0;
+  RegExp.prototype.exec = function (s) {
+    const from = this.lastIndex;
+    const m = exec.call(this, s);
+    n += m ? m.index + m[0].length - from : this.sticky ? 1 : s.length - from;
+    return m;
+  };
+  try {
+    markdown(text);
+  } finally {
+    RegExp.prototype.exec = exec;
+  }
+  return n;
+}
+
+test("each character of a text is looked at a bounded number of times, whatever marks it has", () => {
+  const lone = ["*", "**", "***", "_", "__", "~~", "`", "``", "[", "![", "[a](", "[a](http://b ", "[a](http://b \"", "](http://b)", "<", "<http", "http://", "h", "\\", "!", "(", ")", "]"];
+  const units = [...lone, ...lone.map((u) => u + "a "), ...lone.map((u) => "a" + u + " "), ...lone.map((u) => u + "a\n"), ...lone.flatMap((u) => ["*", "_", "`", "["].map((v) => u + "a" + v + " ")),
+    "> > > ", "> a\n", "> ", "- ", "- a\n", "  - a\n", "- a\n\n", "1. a\n", "`a``b```c````", "[[[a]", "[".repeat(400) + "a](http://b) "];
+  units.push(Array.from({length: 200}, (_, i) => "`".repeat(i + 1) + "a ").join(""));
+  for (const u of units) {
+    const n = steps(u.repeat(Math.ceil(16_000 / u.length)).slice(0, 16_000));
+    assert.ok(n < 60 * 16_000, `${JSON.stringify(u)}: ${n} steps`);
+  }
+});
+
 test("the time for a line grows with its length, and not with the square of it", () => {
   for (const line of ["a|b\n" + "%" + "x", "a|b\n-|-" + "%" + "x", "```" + "%" + "`"]) {
     for (const c of [" ", "a", "-", "|", "-|"]) {
