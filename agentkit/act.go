@@ -189,7 +189,7 @@ func (v *visit) find(call protocol.CallMessage) (t tool.Tool, args json.RawMessa
 func (v *visit) policy(ctx context.Context, t tool.Tool) tool.Policy {
 	var said *protocol.NamedTemplate
 	for i, entry := range v.turn.Role.Approvals {
-		if entry.Name == t.Name || mcp.Names(entry.Name, t.Name) && (said == nil || strings.HasSuffix(said.Name, "/*")) {
+		if entry.Name == t.Name || mcp.Names(entry.Name, t.Server, t.Name) && (said == nil || strings.HasSuffix(said.Name, "/*")) {
 			said = &v.turn.Role.Approvals[i]
 		}
 	}

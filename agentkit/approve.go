@@ -169,7 +169,11 @@ func (v *visit) question(t tool.Tool, call protocol.CallMessage, shown string) s
 }
 
 // unseen are what takes no room on a screen, or room that looks like another character's.
-var unseen = []*unicode.RangeTable{unicode.C, unicode.Zl, unicode.Zp, unicode.Zs, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point}
+var unseen = []*unicode.RangeTable{blank, unicode.C, unicode.Zl, unicode.Zp, unicode.Zs, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point}
+
+// blank are letters, marks and symbols of which nothing is drawn, by the Unicode charts: of Braille, music, Khitan and hieroglyphs.
+var blank = &unicode.RangeTable{R16: []unicode.Range16{{Lo: 0x2800, Hi: 0x2800, Stride: 1}},
+	R32: []unicode.Range32{{Lo: 0x13441, Hi: 0x13442, Stride: 1}, {Lo: 0x16fe4, Hi: 0x16fe4, Stride: 1}, {Lo: 0x1d159, Hi: 0x1d159, Stride: 1}}}
 
 // legible is a text of which every character is seen: control characters, those that turn the
 // direction of writing, and all that is invisible or a blank other than the space are written as

@@ -104,6 +104,7 @@ func TestAnApprovalShowsWhatCannotBeSeen(t *testing.T) {
 	for hidden, seen := range map[string]string{
 		"\u202e": `\u{202e}`, "\u2066": `\u{2066}`, "\u200b": `\u{200b}`, "\u200d": `\u{200d}`, "\ufe0f": `\u{fe0f}`, "\u00ad": `\u{ad}`,
 		"\x1b": `\u{1b}`, "\r": `\u{d}`, "\b": `\u{8}`, "\u00a0": `\u{a0}`, "\u2028": `\u{2028}`, "\U000e0041": `\u{e0041}`, "\u3164": `\u{3164}`,
+		"\u2800": `\u{2800}`, "\U0001d159": `\u{1d159}`, "\U00016fe4": `\u{16fe4}`, "\U00013441": `\u{13441}`,
 	} {
 		s, j := asking(t, "shell", map[string]any{"command": "echo a" + hidden + "b"}), &journal{}
 		if q := s.waits(t, j).Question.S; !strings.HasSuffix(q, "echo a"+seen+"b") {

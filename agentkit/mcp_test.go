@@ -208,3 +208,35 @@ func TestAFanOutAsksItsServersOnce(t *testing.T) {
 		}
 	}
 }
+
+// The word of a role on the tools of a server does not hold for one whose name begins alike, and neither offers tools in the other's place.
+func TestAWordOnAServerIsNotForOneWithALongerName(t *testing.T) {
+	s := newStage(t, "coder#1: [{tools: [{tool: mcp__t__b__drop, args: {}}]}, {text: \"---\\nstatus: done\\n---\\n\"}]")
+	ran := ""
+	serve := func(name string, tools ...string) protocol.MCPServer {
+		server := sdk.NewServer(&sdk.Implementation{Name: "test", Version: "1"}, nil)
+		for _, tool := range tools {
+			server.AddTool(&sdk.Tool{Name: tool, InputSchema: json.RawMessage(`{"type":"object"}`)}, func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+				ran = name
+				return &sdk.CallToolResult{}, nil
+			})
+		}
+		web := httptest.NewServer(sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, nil))
+		t.Cleanup(web.Close)
+		return protocol.MCPServer{Name: name, URL: web.URL}
+	}
+	s.turn.MCP = []protocol.MCPServer{serve("t", "greet", "b__drop"), serve("t__b", "drop")}
+	s.turn.Role.Tools = []string{"mcp:t/*", "mcp:t__b/*"}
+	s.turn.Role.Approvals = []protocol.NamedTemplate{{Name: "mcp:t/*", Value: "auto"}}
+	p, err := s.agent.Prepare(t.Context(), s.turn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.turn.History.Tools = p.Tools
+	if n := strings.Count(p.Tools, "mcp__t__b__drop"); n != 1 {
+		t.Errorf("the tool is offered %d times", n)
+	}
+	if _, err := s.perform(t, &journal{}); !errors.Is(err, protocol.ErrWaiting) || ran != "" {
+		t.Errorf("the tool of another server ran at %q, %v", ran, err)
+	}
+}

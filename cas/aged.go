@@ -44,9 +44,17 @@ var aged = []struct {
 	lasts        time.Duration
 }{{MemoPrefix, "", MemosKept, memosKeptAt}, {memoOfs, "", MemosKept, memosKeptAt}, {tableHeads, tablePrefix, TablesKept, tableKeptAt}}
 
-// Aged are the keys of memos and tables that a collection at now, unix µs, drops: those that are old, and the oldest of those that are
-// too many. list lists what there is under a prefix.
-func Aged(now int64, list func(prefix string) ([]Stamp, error)) (keys []string, err error) {
+// Aged are the keys that a collection at now, unix µs, drops: of memos and tables those that are old, and the oldest of those that are
+// too many, and what is left of runs that are gone. list lists what there is under a prefix.
+func Aged(ctx context.Context, s Lists, now int64, list func(prefix string) ([]Stamp, error)) (keys []string, err error) {
+	if keys, err = goneKin(ctx, s); err != nil {
+		return nil, err
+	}
+	memos, err := ofDeleted(ctx, s, list)
+	if err != nil {
+		return nil, err
+	}
+	keys = append(keys, memos...)
 	for _, k := range aged {
 		all, err := list(k.prefix)
 		if err != nil {
@@ -67,17 +75,13 @@ func Aged(now int64, list func(prefix string) ([]Stamp, error)) (keys []string, 
 	return keys, nil
 }
 
-// dropAged removes the memos and tables that are aged, and what is noted of runs that are gone.
+// dropAged removes what Aged names.
 func (c *collector) dropAged(ctx context.Context) error {
-	keys, err := Aged(c.clock, func(prefix string) ([]Stamp, error) { return c.s.memos(ctx, prefix) })
-	var gone []string
-	if err == nil {
-		gone, err = GoneKin(ctx, c.s)
-	}
+	keys, err := Aged(ctx, c.s, c.clock, func(prefix string) ([]Stamp, error) { return c.s.memos(ctx, prefix) })
 	if err != nil {
 		return err
 	}
-	for part := range slices.Chunk(append(keys, gone...), gcKeys) {
+	for part := range slices.Chunk(keys, gcKeys) {
 		err := c.s.update(ctx, func(tx *bolt.Tx) error {
 			for _, key := range part {
 				if err := sub(tx, indexDerived).Delete([]byte(key)); err != nil {

@@ -52,7 +52,7 @@ type GCReport struct {
 //
 // Interrupted at any point the store is sound: where little is dead, packs go in small transactions; where
 // much is, or the index is wrong, a new store.db without them replaces the old one by a rename; blob files
-// go after the packs that named them.
+// go after the packs that named them. At the end the free pages of store.db are zeros.
 //
 // A caller that stores blocks in one commit and names them in a later one relies on the grace period, or on Hold.
 func GC(ctx context.Context, s *Store, o GCOptions) (r GCReport, err error) {
@@ -100,6 +100,9 @@ func GC(ctx context.Context, s *Store, o GCOptions) (r GCReport, err error) {
 		return r, err
 	}
 	if err := c.sweepBlobs(ctx, &r); err != nil {
+		return r, err
+	}
+	if err := c.wipe(ctx); err != nil {
 		return r, err
 	}
 	r.After = fileSize(s)

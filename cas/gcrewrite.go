@@ -222,11 +222,11 @@ func (w *rewriter) enter(sum [32]byte, pack []byte, at int) {
 	w.index = append(w.index, e)
 }
 
-// packed is a pack as it is copied, with the digests of its blocks; nil for one of which nothing is left. A pack that
-// an earlier collection noted as the newest one keeps its places, by which the age of its blocks is known.
+// packed is a pack as it is copied, with the digests of its blocks; nil for one of which nothing is left. In a pack that
+// a collection notes as the newest one blocks keep their places, by which their age is known.
 func (w *rewriter) packed(it entry) (stored []byte, sums [][32]byte, err error) {
 	n, seen := slices.BinarySearchFunc(w.packs, string(it.key), func(p seenPack, key string) int { return bytes.Compare([]byte(p.key), []byte(key)) })
-	if seen && w.packs[n].dead == 0 {
+	if seen && w.packs[n].dead == 0 && w.packs[n].key < w.now.pack {
 		for _, id := range w.packs[n].blocks {
 			sums = append(sums, w.marks.sums[id])
 		}
@@ -245,7 +245,10 @@ func (w *rewriter) packed(it entry) (stored []byte, sums [][32]byte, err error) 
 				w.blobs[p.sum] = false
 			}
 			return nil, nil, nil
-		case len(keep) < len(us) && !w.extents[p.key]:
+		case len(keep) < len(us):
+			if w.extents[p.key] || p.key == w.now.pack {
+				keep = w.inPlace(p, us)
+			}
 			us = toPack(keep)
 			it.value = pack(keep)
 		}
@@ -336,9 +339,36 @@ func (w *rewriter) proof(ctx context.Context) error {
 
 // swap holds the store, copies what changed, and puts the new file in the place of the old one.
 func (w *rewriter) swap(ctx context.Context) error {
-	resume := w.s.gate.pause()
+	return w.s.alone(ctx, func(path string) error {
+		src, err := openDB(path, &w.s.opts, false)
+		if err != nil {
+			return err
+		}
+		err = guard(func() error {
+			return src.View(func(from *bolt.Tx) error {
+				return w.db.Update(func(to *bolt.Tx) error { return w.catchUp(ctx, from, to) })
+			})
+		})
+		err = errors.Join(err, src.Close(), w.db.Sync(), w.db.Close())
+		w.db = nil
+		if err == nil {
+			err = w.s.opts.before(OpSwap)
+		}
+		if err == nil {
+			err = os.Rename(w.tmp, path)
+		}
+		if err != nil {
+			return err
+		}
+		return classify(files.SyncDir(w.s.Dir()))
+	})
+}
+
+// alone calls f with the path of store.db while no one else has the store, in this process neither.
+func (s *Store) alone(ctx context.Context, f func(path string) error) error {
+	resume := s.gate.pause()
 	defer resume()
-	g, err := bareGate(w.s.Dir(), w.s.opts.wait())
+	g, err := bareGate(s.Dir(), s.opts.wait())
 	if err != nil {
 		return err
 	}
@@ -348,28 +378,7 @@ func (w *rewriter) swap(ctx context.Context) error {
 		return err
 	}
 	defer g.leave(h, true)
-	path := filepath.Join(w.s.Dir(), fileDB)
-	src, err := openDB(path, &w.s.opts, false)
-	if err != nil {
-		return err
-	}
-	err = guard(func() error {
-		return src.View(func(from *bolt.Tx) error {
-			return w.db.Update(func(to *bolt.Tx) error { return w.catchUp(ctx, from, to) })
-		})
-	})
-	err = errors.Join(err, src.Close(), w.db.Sync(), w.db.Close())
-	w.db = nil
-	if err == nil {
-		err = w.s.opts.before(OpSwap)
-	}
-	if err == nil {
-		err = os.Rename(w.tmp, path)
-	}
-	if err != nil {
-		return err
-	}
-	return classify(files.SyncDir(w.s.Dir()))
+	return f(filepath.Join(s.Dir(), fileDB))
 }
 
 // catchUp copies what changed since it was copied.
@@ -414,15 +423,18 @@ func (w *rewriter) lastPacks(lk *lookup, from, to *bolt.Tx, fresh []uint32) erro
 	}
 	c := src.Cursor()
 	for k, v := c.Seek([]byte(w.at)); k != nil; k, v = c.Next() {
-		us, err := w.s.unpack(v)
+		v, sums, err := w.packed(entry{k, v})
 		if err != nil {
-			return fmt.Errorf("pack %s: %w", packNumber(k), err)
+			return err
+		}
+		if v == nil {
+			continue
 		}
 		if err := dst.Put(bytes.Clone(k), v); err != nil {
 			return err
 		}
-		for i := range us {
-			if err := enter(us[i].digest, k, i); err != nil {
+		for i := range sums {
+			if err := enter(sums[i], k, i); err != nil {
 				return err
 			}
 		}

@@ -105,16 +105,33 @@ type inTx struct{ lk *lookup }
 // Block finds a block, and hashes it.
 func (e inTx) Block(_ context.Context, l protocol.Link) ([]byte, error) { return e.lk.block(l) }
 
-// kept are the blocks of a pack that stay. What was added to the pack since was not judged.
-func (c *collector) kept(p *seenPack, us []unpacked) []Block {
-	var keep []Block
+// kept are the blocks of a pack that stay.
+func (c *collector) kept(p *seenPack, us []unpacked) (keep []Block) {
 	for i := range us {
-		if i >= len(p.blocks) || c.marks.sums[p.blocks[i]] != us[i].digest || c.judge(p.key, i, p.blocks[i]) != blockDead {
-			keep = append(keep, Block{linkOf(us[i].codec, us[i].digest[:]), us[i].data})
+		if c.keeps(p, us, i) {
+			keep = append(keep, blockOf(&us[i]))
 		}
 	}
 	return keep
 }
+
+// keeps reports whether a block of a pack stays. What was added to the pack since was not judged.
+func (c *collector) keeps(p *seenPack, us []unpacked, i int) bool {
+	return i >= len(p.blocks) || c.marks.sums[p.blocks[i]] != us[i].digest || c.judge(p.key, i, p.blocks[i]) != blockDead
+}
+
+// inPlace are the blocks of a pack that stay, at their places: one without bytes lies where one was that does not.
+func (c *collector) inPlace(p *seenPack, us []unpacked) []Block {
+	out := make([]Block, len(us))
+	for i := range us {
+		if out[i] = Raw(nil); c.keeps(p, us, i) {
+			out[i] = blockOf(&us[i])
+		}
+	}
+	return out
+}
+
+func blockOf(u *unpacked) Block { return Block{linkOf(u.codec, u.digest[:]), u.data} }
 
 func (c *collector) removePack(tx *bolt.Tx, p seenPack) error {
 	lk := c.s.newLookup(tx)

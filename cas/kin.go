@@ -190,8 +190,8 @@ func (s *Store) SetBases(ctx context.Context, all []Kinship) error {
 	})
 }
 
-// GoneKin are the keys that belong to runs which are gone: a deletion leaves them, and they lead nowhere.
-func GoneKin(ctx context.Context, s Lists) (keys []string, err error) {
+// goneKin are the keys that belong to runs which are gone: a deletion leaves them, and they lead nowhere.
+func goneKin(ctx context.Context, s Lists) (keys []string, err error) {
 	all, err := s.DerivedKeys(ctx, kinPrefix) // before the heads: a run that begins has both at once
 	if err != nil {
 		return nil, err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"strings"
 	"time"
 
 	"wf/protocol"
@@ -70,6 +71,40 @@ func (s *Store) memos(ctx context.Context, prefix string) (out []Stamp, err erro
 		return nil
 	})
 	return out, err
+}
+
+// ofDeleted are the keys of memos, and of what they followed from, whose results are of runs that were deleted. One that cannot be read is
+// of none.
+func ofDeleted(ctx context.Context, s Lists, list func(prefix string) ([]Stamp, error)) (keys []string, err error) {
+	stones, err := s.Heads(ctx, protocol.DeletedHead(""))
+	if err != nil || len(stones) == 0 {
+		return nil, err
+	}
+	gone := make(map[protocol.RunID]bool, len(stones))
+	for _, h := range stones {
+		run, _ := protocol.RunDeleted(h.Name)
+		gone[run] = true
+	}
+	for _, prefix := range []string{MemoPrefix, memoOfs} {
+		all, err := list(prefix)
+		if err != nil {
+			return nil, err
+		}
+		read := s.Reader(ctx)
+		for _, x := range all {
+			var m protocol.Memo
+			if b, err := read(x.Head); err != nil || Decode(b, &m) != nil {
+				if ctx.Err() != nil {
+					return nil, context.Cause(ctx)
+				}
+				continue
+			}
+			if run, _, _ := strings.Cut(m.Origin, ":"); gone[protocol.RunID(run)] {
+				keys = append(keys, x.Key)
+			}
+		}
+	}
+	return keys, nil
 }
 
 // reachMemos marks what memos lead to. One of which a part is missing is of no use, and harms nothing.

@@ -63,6 +63,7 @@ const (
 
 	OpRewrite Op = "rewrite" // a collection adds to a new store.db
 	OpSwap    Op = "swap"    // and puts it in place
+	OpWipe    Op = "wipe"    // and writes zeros where nothing is any more
 	OpBackup  Op = "backup"  // a backup writes a file
 )
 

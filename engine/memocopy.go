@@ -259,6 +259,16 @@ func (x *wholeCopy) hand(all []tree.Change) (blocked string, err error) {
 	if blocked, err = x.blocked(all); blocked != "" || err != nil {
 		return blocked, err
 	}
+	leave, err := heldIn(x.m.turn.Workspace)
+	if err != nil {
+		return "", err
+	}
+	for _, c := range all {
+		if why := leave(c.Path); why != "" {
+			return "", &protocol.Failure{Class: "cache", ErrorInfo: protocol.ErrorInfo{Code: "outputs_conflict", Phase: "cache",
+				Message: fmt.Sprintf("what the command made was not put into the workspace: %s: %s. A command that changes it cannot have cache", c.Path, why)}}
+		}
+	}
 	root, err := os.OpenRoot(x.turn.Workspace)
 	if err != nil {
 		return "", err

@@ -199,6 +199,15 @@ func (m *memoizing) restore(changes []tree.Change, open func(tree.Item) (io.Read
 	if len(changes) == 0 {
 		return "", nil
 	}
+	leave, err := heldIn(m.turn.Workspace)
+	if err != nil {
+		return "", err
+	}
+	for _, c := range changes {
+		if leave(c.Path) != "" {
+			return c.Path, nil
+		}
+	}
 	out, err := workspace.Restore(m.ctx, m.turn.Workspace, withDirectories(changes), workspace.Restoring{Open: open})
 	if err != nil {
 		return "", err

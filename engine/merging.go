@@ -59,7 +59,11 @@ func (m merging) Perform(ctx context.Context, turn protocol.Turn, _ roles.Emit) 
 		return protocol.Conclusion{}, err
 	}
 	files.Tree = root
-	done, err := restoreFiles(ctx, keep.read, turn.Workspace, files.Base, files.Tree)
+	leave, err := heldIn(turn.Workspace)
+	if err != nil {
+		return protocol.Conclusion{}, err
+	}
+	done, err := restoreFiles(ctx, keep.read, turn.Workspace, files.Base, files.Tree, leave)
 	if err != nil {
 		return protocol.Conclusion{}, err
 	}

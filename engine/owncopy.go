@@ -17,6 +17,7 @@ import (
 	"wf/protocol/tree"
 	"wf/roles"
 	"wf/roles/workspace"
+	"wf/roles/workspace/appear"
 )
 
 // A fan is the visits of one firing: their own copies of the workspace begin with the same tree.
@@ -273,7 +274,7 @@ func (e *Engine) bring(ctx context.Context, turn *protocol.Turn, dir string, bas
 		}
 		return read(l)
 	}
-	done, err := restoreFiles(ctx, both, dir, is, goal)
+	done, err := restoreFiles(ctx, both, dir, is, goal, nil)
 	if err != nil {
 		return false, err
 	}
@@ -284,7 +285,7 @@ func (e *Engine) bring(ctx context.Context, turn *protocol.Turn, dir string, bas
 }
 
 // restoreFiles changes the files of a directory by what differs between two trees, but for what neither of them has the content of.
-func restoreFiles(ctx context.Context, read tree.Read, dir string, from, to protocol.Link) (workspace.Restored, error) {
+func restoreFiles(ctx context.Context, read tree.Read, dir string, from, to protocol.Link, leave func(path string) string) (workspace.Restored, error) {
 	var changes []tree.Change
 	for c, err := range tree.Diff(read, from, to) {
 		if err != nil {
@@ -294,10 +295,25 @@ func restoreFiles(ctx context.Context, read tree.Read, dir string, from, to prot
 			changes = append(changes, c)
 		}
 	}
-	return workspace.Restore(ctx, dir, changes, workspace.Restoring{Open: func(it tree.Item) (io.ReadCloser, error) {
+	return workspace.Restore(ctx, dir, changes, workspace.Restoring{Leave: leave, Open: func(it tree.Item) (io.ReadCloser, error) {
 		r, err := tree.Open(read, it.Entry)
 		return io.NopCloser(r), err
 	}})
+}
+
+// heldIn says of which paths of a workspace commands that ran in a copy of it have nothing put there: those on which git or wf acts. In the
+// workspace they are read-only; in a copy, where no repository is, they are files as others.
+func heldIn(dir string) (leave func(path string) (why string), err error) {
+	by, err := appear.Held(dir)
+	if err != nil {
+		return nil, err
+	}
+	return func(path string) string {
+		if name := by(path); name != "" {
+			return fmt.Sprintf("git or wf acts on it, as %s", name)
+		}
+		return ""
+	}, nil
 }
 
 // maxOwnFiles is how many files the tree of a copy has at most: as many as can be walked.

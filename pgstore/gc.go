@@ -132,17 +132,13 @@ func (c *collector) write(ctx context.Context, statements ...statement) (out []r
 	return out, classify(ctx, err)
 }
 
-// dropAged removes memos and tables that are old, or too many, and what is noted of runs that are gone.
+// dropAged removes what cas.Aged names.
 func (c *collector) dropAged(ctx context.Context) error {
-	keys, err := cas.Aged(c.now, func(prefix string) ([]cas.Stamp, error) { return c.stamps(ctx, prefix) })
-	var gone []string
-	if err == nil {
-		gone, err = cas.GoneKin(ctx, c.s)
-	}
+	keys, err := cas.Aged(ctx, c.s, c.now, func(prefix string) ([]cas.Stamp, error) { return c.stamps(ctx, prefix) })
 	if err != nil {
 		return err
 	}
-	for part := range slices.Chunk(append(keys, gone...), gcRows) {
+	for part := range slices.Chunk(keys, gcRows) {
 		if _, err := c.write(ctx, statement{`delete from wf.derived where key = any($1)`, []param{texts(part)}}); err != nil {
 			return err
 		}

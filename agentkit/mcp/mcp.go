@@ -111,11 +111,11 @@ func wireName(server, tool string) string {
 // serverOf reports whether a wire name is one of a server's.
 func serverOf(server, wire string) bool { return strings.HasPrefix(wire, "mcp__"+server+"__") }
 
-// Names reports whether a name of a workflow, mcp:NAME/TOOL or mcp:NAME/*, stands for the tool
+// Names reports whether a name of a workflow, mcp:NAME/TOOL or mcp:NAME/*, stands for the tool of a server
 // with that wire name.
-func Names(name, wire string) bool {
-	server, t, ok := Split(name)
-	return ok && (t == "*" && serverOf(server, wire) || t != "*" && wireName(server, t) == wire)
+func Names(name, server, wire string) bool {
+	s, t, ok := Split(name)
+	return ok && s == server && (t == "*" || wireName(s, t) == wire)
 }
 
 // Parse reads a server of a config: {command: […], env: {…}, sandbox: …, network: …} or {url: …, headers_env: {…}}.

@@ -107,7 +107,7 @@ func (p *Pool) Tools(ctx context.Context, name string) ([]tool.Tool, error) {
 	size := 0
 	for _, wire := range slices.Sorted(maps.Keys(conn.tools)) {
 		t := conn.tools[wire]
-		if want != "*" && t.Name != want {
+		if owner, _ := p.owner(wire); want != "*" && t.Name != want || owner.Name != s.Name {
 			continue
 		}
 		offer, err := offered(wire, t)
@@ -184,7 +184,8 @@ func (p *Pool) onlyReads(ctx context.Context, s protocol.MCPServer, wire string)
 	return true
 }
 
-// owner is the server of a wire name.
+// owner is the server of a wire name: of several with names that begin it the one with the longest, so that no other one offers a tool
+// in the place of its.
 func (p *Pool) owner(wire string) (protocol.MCPServer, bool) {
 	var best protocol.MCPServer
 	for _, s := range p.Servers {
@@ -211,7 +212,7 @@ func (p *Pool) server(name string) (protocol.MCPServer, error) {
 
 func (p *Pool) tool(s protocol.MCPServer, offer protocol.Tool) tool.Tool {
 	return tool.Tool{
-		Name: offer.Name, Description: offer.Description, Parameters: offer.Parameters,
+		Name: offer.Name, Description: offer.Description, Parameters: offer.Parameters, Server: s.Name,
 		Policy:  tool.Ask,
 		Unasked: func(ctx context.Context) bool { return p.onlyReads(ctx, s, offer.Name) },
 		Run: func(ctx context.Context, at tool.Workspace, args json.RawMessage) (tool.Result, error) {

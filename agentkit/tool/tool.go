@@ -57,6 +57,7 @@ type Tool struct {
 	Repeatable  bool          // a cut-off call may be repeated, since it finds what it did
 	Policy      Policy        // where the role says nothing; "" is Auto, or Ask for commands outside of a sandbox
 	Confined    bool          // runs commands, in the sandbox of the workspace
+	Server      string        // that offers it; "" is none
 
 	// Unasked reports whether a call may run without a person's word although Policy is Ask; nil
 	// is no. It may wait, until ctx ends.

@@ -92,6 +92,8 @@ func collects(t *testing.T, s Store, collect func() cas.GCReport) {
 	commit(cas.Batch{Drops: []string{protocol.FilesHead("fork")}})
 	lost := cas.Raw([]byte("was never stored"))
 	commit(cas.Batch{Derived: []cas.Derived{cas.PutMemo("broken", cas.StoredMemo{Memo: lost.Link, At: 1 << 60}), cas.PutMemo("aged", cas.StoredMemo{Memo: memo[0].Link, At: 1})}})
+	ofGone := must(cas.Encode(protocol.Memo{Kind: protocol.KindMemo, V: protocol.RecordVersion, Origin: "gone:a#1"}))(t)
+	commit(cas.Batch{Blocks: []cas.Block{ofGone}, Derived: []cas.Derived{cas.PutMemo("of-gone", cas.StoredMemo{Memo: ofGone.Link, At: 1 << 60}), cas.PutMemoOf("of-gone", cas.StoredMemo{Memo: ofGone.Link, At: 1 << 60})}})
 	commit(cas.Batch{Derived: cas.PutTable(cas.StoredTable{ID: "T1", At: 1, Head: []byte("{}"), Data: []byte("{}")})})
 
 	check := func() {
@@ -114,6 +116,7 @@ func collects(t *testing.T, s Store, collect func() cas.GCReport) {
 		all("what nothing leads to", orphan, false)
 		all("what a memo leads to", memo, true)
 		all("what a memo led to", wasMemo, false)
+		stored("the memo of a run that was deleted", ofGone.Link, false)
 		all("what a head leads to", held, true)
 		all("what it led to lately", wasHeld, true)
 		all("what a head led to that was dropped", dropped, false)

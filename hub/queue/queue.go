@@ -105,6 +105,7 @@ type Entry struct {
 	Reason string `json:"reason,omitempty"`
 	// Unsure is a job of which a lease ended without a word: a worker may have started it.
 	Unsure bool              `json:"-"`
+	Given  []string          `json:"-"` // workers that had a lease of it
 	Keys   []Key             `json:"-"` // of its box; none where that is gone
 	Size   int               `json:"-"` // bytes of the box
 	Digest map[string]string `json:"-"`

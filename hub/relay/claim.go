@@ -27,7 +27,15 @@ func (h *Hub) claim(l *link, runs []Run) error {
 			r.RequestID = ""
 		}
 		l.drives(r)
-		owner, err := h.point(l, r, 0)
+		strange, err := h.neverGiven(l, r)
+		if strange {
+			h.Log.Warn("a worker names the run of a job that it was never given", "worker", l.id, "run", r.ID, "job", r.RequestID)
+			continue
+		}
+		owner := ""
+		if err == nil {
+			owner, err = h.point(l, r, nil)
+		}
 		if isAway(err) {
 			l.unrecorded[r.ID] = r
 			l.keeps(r)
@@ -71,6 +79,31 @@ func (l *link) heardBefore(runs []Run) []Run {
 	all := slices.Collect(maps.Values(l.unrecorded))
 	clear(l.unrecorded)
 	return all
+}
+
+// neverGiven reports whether a run is that of a job which the worker cannot have begun.
+func (h *Hub) neverGiven(l *link, r Run) (bool, error) {
+	if r.RequestID == "" {
+		return false, nil
+	}
+	e, err := h.Queue.Find(l.ctx, r.RequestID)
+	if errors.Is(err, queue.ErrUnknownJob) {
+		return false, nil
+	}
+	return err == nil && e.State != queue.Done && !h.mayHaveBegun(l.id, e), err
+}
+
+// mayHaveBegun reports whether a worker can have begun a job: it had a lease of it. One with a token of its own can also have begun it for a
+// hub whose disk was lost since, if no worker has had a lease and the job is for it; and so can those that share a token, while none
+// with its own has a lease.
+func (h *Hub) mayHaveBegun(worker string, e queue.Entry) bool {
+	switch {
+	case e.Worker == worker || slices.Contains(e.Given, worker):
+		return true
+	case !h.names(worker):
+		return e.State != queue.Leased || !h.names(e.Worker)
+	}
+	return e.Attempts == 0 && slices.ContainsFunc(e.Keys, func(k queue.Key) bool { return k.Worker == worker })
 }
 
 // keeps notes that the worker has a run.
@@ -119,8 +152,13 @@ func (l *link) mayTake(from string, epoch uint64) bool {
 // point writes the pointer of a run, unless the run is another worker's, and returns its
 // worker. A run belongs to the worker that claimed it first. It changes hands when its worker is away, the
 // claimant may take it (mayTake) and has at least the events that were heard of; never to a worker where it is
-// foreign, and from such a one at once. epoch is that of the lease of the job that makes the run, 0 without one.
-func (h *Hub) point(l *link, r Run, epoch uint64) (owner string, err error) {
+// foreign, and from such a one at once. job is the one that makes the run, where the worker has or had a lease of it: then the word of one
+// that cannot have begun it does not count.
+func (h *Hub) point(l *link, r Run, job *queue.Entry) (owner string, err error) {
+	epoch := uint64(0)
+	if job != nil {
+		epoch = job.Epoch
+	}
 	for {
 		p, err := h.Pointers.Get(l.ctx, r.ID)
 		switch {
@@ -129,6 +167,7 @@ func (h *Hub) point(l *link, r Run, epoch uint64) (owner string, err error) {
 		case err != nil:
 			return "", err
 		case p.Worker == l.id:
+		case job != nil && p.Epoch == 0 && !h.mayHaveBegun(p.Worker, *job):
 		case r.Foreign, !l.mayTake(p.Worker, epoch), !h.yields(p.Worker, r.ID) && (h.link(p.Worker) != nil || r.HeadSeq < p.Seq):
 			return p.Worker, nil
 		default:
@@ -191,7 +230,7 @@ func (h *Hub) found(l *link, r Run) error {
 	case e.State == queue.Leased && e.Worker == l.id && l.offered(question{e.ID, e.Epoch}):
 		return nil // it is being started at this moment, and that will say so
 	case e.State == queue.Leased && e.Worker == l.id: // by another hub, which may be gone; or before this one was started anew
-		if _, err := h.point(l, r, e.Epoch); err != nil {
+		if _, err := h.point(l, r, &e); err != nil {
 			return err
 		}
 	}
@@ -225,7 +264,7 @@ func (h *Hub) owner(ctx context.Context, run protocol.RunID) (*link, error) {
 	}
 	// A run may be so new that its worker has not said so yet.
 	if l := h.serving(ctx, "/v1/runs/"+escape(string(run))); l != nil {
-		owner, err := h.point(l, Run{ID: run}, 0)
+		owner, err := h.point(l, Run{ID: run}, nil)
 		if err != nil {
 			return nil, err
 		}

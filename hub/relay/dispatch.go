@@ -262,7 +262,7 @@ func (l *link) started(lease queue.Lease, got *answer) error {
 		return fmt.Errorf("the worker has started run %s and shows no head of it (status %d): %w", s.ID, head.status, protocol.ErrBadRequest)
 	}
 	r.HeadSeq, r.HeadCID = at.Seq, at.Head
-	owner, err := h.point(l, r, e.Epoch)
+	owner, err := h.point(l, r, &e)
 	if err != nil {
 		if isAway(err) { // the worker says it again, and until then no other one is given the job
 			h.learn(e.ID, claimed{l.id, s.ID})

@@ -2,6 +2,7 @@ package relay_test
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"slices"
@@ -256,5 +257,54 @@ func TestAWorkerCannotAnswerForTheBlocksOfAnother(t *testing.T) {
 	h.await(1)
 	if _, err := h.api.Block(t.Context(), link); protocol.CodeOf(err) != protocol.ErrNotFound.Code {
 		t.Errorf("a block of a worker that is away: %v", err)
+	}
+}
+
+// A worker says that it has begun a job which it was never given, or has the run of it: a job that waits for another worker, and one that
+// another worker has the lease of. It gets neither the job nor the run, and the other worker keeps what it begins.
+func TestAWorkerCannotTakeAJobThatItWasNotGiven(t *testing.T) {
+	for _, leased := range []bool{false, true} {
+		for _, silent := range []bool{false, true} {
+			t.Run(fmt.Sprint("leased ", leased, ", silent ", silent), func(t *testing.T) {
+				h := newBoundHouse(t)
+				b := newDesk(h, "b", "fix").with("b").met(h)
+				began, goOn := make(chan struct{}), make(chan struct{})
+				b.onStart = func(string) error {
+					close(began)
+					<-goOn
+					return nil
+				}
+				done := make(chan error, 1)
+				go func() {
+					_, err := h.submit("fix", "job1")
+					done <- err
+				}()
+				h.queued(1)
+				if leased {
+					b.arrive()
+					<-began
+				}
+				evil := newDesk(h, "evil").with("evil")
+				evil.worker.Store.(*shelf).silent = silent
+				evil.say("R-job1", "lies", "and more of them")
+				evil.say("mark", "x")
+				evil.arrive()
+				h.pointed("mark", func(p queue.Pointer) bool { return p.Worker == "evil" })
+				if e := must(h.hub.Queue.Find(t.Context(), "job1"))(t); e.State == queue.Done {
+					t.Fatalf("the job is done, by %s", e.Worker)
+				}
+				if !leased {
+					b.arrive()
+					<-began
+				}
+				close(goOn)
+				if err := <-done; err != nil {
+					t.Error(err)
+				}
+				if p := must(h.hub.Pointers.Get(t.Context(), "R-job1"))(t); p.Worker != "b" {
+					t.Errorf("the run is that of %s", p.Worker)
+				}
+			})
+		}
 	}
 }

@@ -325,7 +325,7 @@ func (h *Hub) hasBegun(e queue.Entry) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	c, begun := h.requests[e.ID]
-	if !begun || h.settling[e.ID] || h.closed {
+	if begun = begun && h.mayHaveBegun(c.worker, e); !begun || h.settling[e.ID] || h.closed {
 		return begun
 	}
 	h.settling[e.ID] = true

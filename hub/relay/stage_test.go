@@ -445,6 +445,7 @@ type shelf struct {
 	*cas.Store
 	caps    []string
 	foreign bool // its runs came from elsewhere, but for mark
+	silent  bool // of the requests of its runs
 }
 
 func (s *shelf) Caps(context.Context) ([]string, error) { return s.caps, nil }
@@ -455,7 +456,7 @@ func (s *shelf) Runs(ctx context.Context) ([]relay.Run, error) {
 	for _, h := range heads {
 		id := strings.TrimPrefix(h.Name, "run/")
 		request, _ := strings.CutPrefix(id, "R-")
-		if request == id {
+		if request == id || s.silent {
 			request = ""
 		}
 		r := relay.Run{ID: protocol.RunID(id), HeadSeq: h.Seq, HeadCID: h.Link.String(), RequestID: request}

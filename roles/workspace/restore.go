@@ -27,6 +27,8 @@ type Restoring struct {
 	// KeepMax is how many bytes Keep takes at most; 0 is any number. A longer file that is neither state by its size is not
 	// read: its entry has no Link.
 	KeepMax int64
+	// Leave says why a path is left alone, "" for one that is not; nil leaves none alone.
+	Leave func(path string) (why string)
 	// Dry changes nothing, and tells what would be done as things are now. Keep is called, and its error is why a path is left alone.
 	Dry bool
 	// Each is called behind each change with how many there were, one call at a time; nil for nothing.
@@ -89,6 +91,12 @@ func Restore(ctx context.Context, dir string, changes []tree.Change, r Restoring
 			return out, err
 		}
 		err = named(c.Path)
+		if err == nil && r.Leave != nil {
+			if why := r.Leave(c.Path); why != "" {
+				out.Conflicts = append(out.Conflicts, Conflict{c.Path, why})
+				continue
+			}
+		}
 		if err == nil && !r.Dry && batch.waits(x, c) {
 			if err := flush(); err != nil {
 				return out, err

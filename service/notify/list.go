@@ -132,8 +132,11 @@ func Outline(l *api.NotificationList, configured []Configured) {
 		}
 	}
 	for i := range l.Items {
-		if e := &l.Items[i].Error; strings.HasPrefix(*e, saidStatus) || strings.HasPrefix(*e, saidExit) {
-			*e, _, _ = strings.Cut(*e, ": ")
+		e := &l.Items[i].Error
+		for _, said := range []string{saidStatus, saidNothing, saidExit} {
+			if strings.HasPrefix(*e, said) {
+				*e, _, _ = strings.Cut(*e, ": ")
+			}
 		}
 	}
 }

@@ -85,20 +85,21 @@ func (w *webhook) send(ctx context.Context, m *Message, body []byte) error {
 		if in := (*url.Error)(nil); errors.As(err, &in) {
 			err = in.Err // the address is known
 		}
-		return err
+		return fmt.Errorf(saidNothing+"%w", err)
 	}
 	defer resp.Body.Close()
 	said, err := io.ReadAll(io.LimitReader(resp.Body, answerMax))
 	if resp.StatusCode/100 == 2 {
 		return nil // what else it says is of no account, nor whether it says it to the end
 	}
+	status := strings.TrimSpace(fmt.Sprint(resp.StatusCode, " ", http.StatusText(resp.StatusCode))) // and not in the words of the receiver
 	if err != nil {
-		return fmt.Errorf(saidStatus+"%s, and broke off: %w", resp.Status, err)
+		return fmt.Errorf(saidStatus+"%s: it broke off: %w", status, err)
 	}
-	text := fmt.Errorf(saidStatus+"%s: %s", resp.Status, brief(string(said)))
+	text := fmt.Errorf(saidStatus+"%s: %s", status, brief(string(said)))
 	switch {
 	case resp.StatusCode/100 == 3:
-		text = fmt.Errorf(saidStatus+"%s: redirects are not followed", resp.Status)
+		text = fmt.Errorf(saidStatus+"%s: redirects are not followed", status)
 	case resp.StatusCode == http.StatusGone:
 		return failure{text, 0, true}
 	}
@@ -111,8 +112,9 @@ func (w *webhook) send(ctx context.Context, m *Message, body []byte) error {
 
 // How errors begin behind which the receiver, or the command, is quoted.
 const (
-	saidStatus = "it answered "
-	saidExit   = "the command ended with "
+	saidStatus  = "it answered "
+	saidNothing = "there was no answer: "
+	saidExit    = "the command ended with "
 )
 
 // brief is the beginning of what a receiver says, as it is kept: one line, without keys.

@@ -3,6 +3,7 @@ package notify
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -10,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"wf/api"
 	"wf/protocol"
 	"wf/roles"
 )
@@ -161,5 +163,33 @@ func TestADesktopShowsNoMarkup(t *testing.T) {
 	title, text := shownOn(&Message{Workflow: "a\x1b[31m", On: protocol.OnFailed, Status: protocol.Suspended, Run: "R", Question: "<b>x</b> & y\u202e"})
 	if title != "a[31m is suspended by an error" || escaped(text) != "&lt;b&gt;x&lt;/b&gt; &amp; y\nwf show R" {
 		t.Errorf("%q %q", title, escaped(text))
+	}
+}
+
+// A receiver quotes the address, which holds a key, wherever HTTP lets it. Callers other than the owner do not see it.
+func TestNothingThatAReceiverSaysShowsTheAddress(t *testing.T) {
+	for _, answer := range []string{"HTTP/1.1 400 %s\r\nContent-Length: 0\r\n\r\n", "HTTP/1.1 404 Not Found\r\nContent-Length: 10\r\n\r\n%s", "%s\r\n\r\n",
+		"HTTP/1.1 %s\r\n\r\n", "HTTP/1.1 400 Bad\r\n%s\r\n\r\n", "HTTP/1.1 400 Bad\r\nContent-Length: %s\r\n\r\n", "HTTP/1.1 307 Go\r\nLocation: %s\r\nContent-Length: 0\r\n\r\n",
+		"HTTP/1.1 400 Bad\r\nTransfer-Encoding: %s\r\n\r\n", "HTTP/1.1 400 Bad\r\nTransfer-Encoding: chunked\r\n\r\n%s\r\n"} {
+		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			conn, _, err := w.(http.Hijacker).Hijack()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			fmt.Fprintf(conn, answer, r.URL.Path)
+			conn.Close()
+		}))
+		err := post(t, protocol.Sink{Webhook: srv.URL + "/services/topmost"}, nil)
+		srv.Close()
+		if err == nil {
+			t.Errorf("%q is no failure", answer)
+			continue
+		}
+		l := &api.NotificationList{Items: []api.Notification{{Error: brief(err.Error())}}}
+		Outline(l, nil)
+		if got := l.Items[0].Error; strings.Contains(got, "topmost") || got == "" {
+			t.Errorf("%q: others than the owner see %q", answer, got)
+		}
 	}
 }

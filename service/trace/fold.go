@@ -18,6 +18,7 @@ type fold struct {
 	links  []link
 	text   func(protocol.Text) (string, error) // what was said; nil where that stays out
 	prompt func(step string) ([]attribute, error)
+	offers func(protocol.Link) (names []string, err error) // of tools, to a visit
 	to     func(span) error
 
 	first  *stretch // of the run
@@ -38,14 +39,15 @@ type stretch struct {
 	id      protocol.SpanID
 	step    string // "" for the run
 	attempt int
-	asked   []*call // by the model, since its last call ended
-	said    []part  // by it, likewise
-	replied bool    // it said anything
+	tools   []string // that it may call
+	asked   []*call  // by the model, since its last call ended
+	said    []part   // by it, likewise
+	replied bool     // it said anything
 }
 
 // A call of a tool.
 type call struct {
-	name, call string
+	name, call string // name is unoffered of a tool that the visit has none of: what a model calls so are its own words
 	parent     protocol.SpanID
 	seq        protocol.Seq
 	from       int64 // 0 while it is not performed: the run waits for leave, or was stopped
@@ -184,6 +186,12 @@ func (f *fold) begin(step string, seq protocol.Seq, at int64, d protocol.StepSta
 		}
 	}
 	s.span = f.span(s.id, f.now.id, name, at, with...)
+	if d.Tools.Defined() && f.text == nil {
+		var err error
+		if s.tools, err = f.offers(d.Tools); err != nil {
+			return err
+		}
+	}
 	if role != nil && role.Action == protocol.ActPrompt && f.prompt != nil {
 		said, err := f.prompt(step)
 		if err != nil {

@@ -2,7 +2,9 @@ package trace
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 
 	"wf/api"
 	"wf/engine"
@@ -77,8 +79,15 @@ func (t *tree) add(ctx context.Context, run protocol.RunID, to func(span) error)
 		}
 		f.parent = t.folds[parent.Run].stretchAt(parent.Step, st.Info.Started)
 	}
+	read := func(l protocol.Link) ([]byte, error) { return protocol.ReadPayload(ctx, t.Engine.Store, l) }
+	f.offers = func(l protocol.Link) ([]string, error) {
+		b, err := read(l)
+		if err != nil {
+			return nil, err
+		}
+		return namesIn(b)
+	}
 	if t.prompts {
-		read := func(l protocol.Link) ([]byte, error) { return protocol.ReadPayload(ctx, t.Engine.Store, l) }
 		f.text = func(x protocol.Text) (string, error) { return x.Read(read) }
 		f.prompt = func(step string) ([]attribute, error) { return t.sent(ctx, run, step) }
 	}
@@ -105,6 +114,18 @@ func (t *tree) add(ctx context.Context, run protocol.RunID, to func(span) error)
 	}
 	t.folds[run] = f
 	return f.end()
+}
+
+// namesIn are the names of a list of tools as it is recorded.
+func namesIn(tools []byte) (names []string, err error) {
+	var all []protocol.Tool
+	if err = json.Unmarshal(tools, &all); err != nil {
+		return nil, fmt.Errorf("recorded tools: %w: %w", protocol.ErrCorrupt, err)
+	}
+	for _, o := range all {
+		names = append(names, o.Name)
+	}
+	return names, nil
 }
 
 // about is what the first stretch of a run says of it.

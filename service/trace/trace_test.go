@@ -55,6 +55,11 @@ func (d *desk) Perform(ctx context.Context, turn protocol.Turn, emit roles.Emit)
 	return protocol.Conclusion{Text: new("said by " + turn.Role.Name)}, nil
 }
 
+// Prepare offers two tools to each agent.
+func (d *desk) Prepare(context.Context, protocol.Turn) (roles.Preparation, error) {
+	return roles.Preparation{Tools: `[{"description":"","name":"read_file","parameters":{}},{"description":"","name":"shell","parameters":{}}]`}, nil
+}
+
 func newDesk(t *testing.T) *desk {
 	s, err := cas.Open(t.Context(), t.TempDir(), cas.Options{})
 	if err != nil {
@@ -219,8 +224,11 @@ func TestHostileCallsAreInATrace(t *testing.T) {
 	run := d.begin(flow)
 	d.drive(run)
 	for _, prompts := range []bool{false, true} {
-		calls := 0
-		for _, s := range spans(d.write(run, api.TraceOptions{Prompts: prompts})) {
+		calls, lines := 0, d.write(run, api.TraceOptions{Prompts: prompts})
+		if strings.Contains(lines, "such") != prompts {
+			t.Errorf("with prompts %v: the name of a tool that there is not, which is what the model said, is in the trace: %v", prompts, !prompts)
+		}
+		for _, s := range spans(lines) {
 			if strings.HasPrefix(s.Name, "execute_tool") {
 				calls++
 			}

@@ -3,6 +3,7 @@ package trace
 import (
 	"cmp"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"wf/protocol"
@@ -19,6 +20,9 @@ func (f *fold) work(v *stretch, step string, seq protocol.Seq, at int64, d proto
 		return f.say(v, part{Type: "text"}, d.Content)
 	case protocol.ToolCall:
 		c := &call{name: d.Name, call: d.Call, parent: v.id, seq: seq, from: at}
+		if f.text == nil && !slices.Contains(v.tools, d.Name) && !protocol.IsTaskControl(d.Name) {
+			c.name = unoffered
+		}
 		f.calls[step+"\x00"+d.Call] = c
 		v.asked, v.replied = append(v.asked, c), true
 		if f.text == nil {
@@ -43,6 +47,9 @@ func (f *fold) work(v *stretch, step string, seq protocol.Seq, at int64, d proto
 	}
 	return nil
 }
+
+// unoffered is the name of a tool that there is not.
+const unoffered = "unknown"
 
 func (f *fold) say(v *stretch, p part, words protocol.Text) (err error) {
 	if f.text != nil {

@@ -28,6 +28,7 @@ type Record struct {
 	TTL    time.Duration     `json:"ttl"`   // of the lease
 	Until  time.Time         `json:"until"` // leased: when it lapses; queued: not before
 	Unsure bool              `json:"unsure,omitempty"`
+	Given  []string          `json:"given,omitempty"`
 	Keys   []queue.Key       `json:"keys,omitempty"`
 	Size   int               `json:"size,omitempty"`
 	Digest map[string]string `json:"digest,omitempty"`

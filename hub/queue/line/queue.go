@@ -51,12 +51,12 @@ type job struct {
 }
 
 func (j *job) record() Record {
-	return Record{Entry: j.Entry, Number: j.Number, TTL: j.TTL, Until: j.Until, Unsure: j.Unsure, Keys: j.Keys, Size: j.Size, Digest: j.Digest}
+	return Record{Entry: j.Entry, Number: j.Number, TTL: j.TTL, Until: j.Until, Unsure: j.Unsure, Given: j.Given, Keys: j.Keys, Size: j.Size, Digest: j.Digest}
 }
 
 func (r Record) job() *job {
 	j := &job{Entry: r.Entry, Number: r.Number, TTL: r.TTL, Until: r.Until}
-	j.Unsure, j.Keys, j.Size, j.Digest = r.Unsure, r.Keys, r.Size, r.Digest
+	j.Unsure, j.Given, j.Keys, j.Size, j.Digest = r.Unsure, r.Given, r.Keys, r.Size, r.Digest
 	return j
 }
 
@@ -177,6 +177,9 @@ func (q *Queue) tryLease(ctx context.Context, worker string, fits func(queue.Ent
 		_, epoch := t.Last()
 		next := *j
 		next.State, next.Since, next.Worker, next.Attempts = queue.Leased, now, worker, j.Attempts+1
+		if !slices.Contains(j.Given, worker) {
+			next.Given = append(slices.Clone(j.Given), worker)
+		}
 		// Larger than any epoch of what was kept before, as long as the clock does not go back by
 		// more than the hub was away.
 		next.Epoch = max(epoch+1, uint64(now.UnixMilli()))
