@@ -21,7 +21,7 @@ var (
 	encodedDocker = []string{"eyJhdXRocyI6", "eyAiYXV0aHMiOi", "ewoJImF1dGhzIjog", "ewogICJhdXRocyI6", "ewogICAgImF1dGhzIjog"}
 
 	// encodedTokens is how the Base64 of some widely used tokens begins.
-	encodedTokens = []string{"Z2hwX", "Z2hvX", "Z2hzX", "Z2l0aHViX3BhdF", "Z2xwYXQt", "c2stYW50LW", "c2stcHJvai", "eG94Yi", "bnBtX"}
+	encodedTokens = []string{"Z2hwX", "Z2hvX", "Z2hzX", "Z2l0aHViX3BhdF", "Z2xwYXQt", "c2stYW50LW", "c2stcHJvai", "eG94Yi", "bnBtX", "ZXlK"}
 )
 
 // encodedLabel is how many characters of Base64 hold the first line of a key in PEM form.
@@ -84,7 +84,7 @@ func firstDecoded(b []byte, most int) []byte {
 
 // encodedToken is the Base64 of a token alone, or of one with a line end.
 func encodedToken(p *passage, at, n int) (from, to int) {
-	to = p.run(at, base64Any, valueMax)
+	to = p.run(at, base64Any, open)
 	body := strings.NewReplacer("-", "+", "_", "/").Replace(strings.TrimRight(string(p.in[at:to]), "="))
 	plain, err := base64.RawStdEncoding.DecodeString(body)
 	if err != nil || (&passage{in: plain, ended: true}).find(0, true).verdict != isKey {

@@ -140,3 +140,12 @@ func curlPassword(p *passage, at, n int) (from, to int) {
 	}
 	return from, from + len(password)
 }
+
+// oldVault is a token of Vault before 1.10: s. and 24 letters and digits, which a field of a program's s is not.
+func oldVault(p *passage, at, n int) (from, to int) {
+	to = p.run(at+n, alnum, 25)
+	if body := p.in[at+n : to]; len(body) != 24 || to < len(p.in) && under[p.in[to]] || changes(body) < 4 || !manyClasses(body) {
+		return 0, 0
+	}
+	return at, to
+}

@@ -1,16 +1,12 @@
 package roles
 
 import (
-	"bytes"
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
 	"sync/atomic"
 )
-
-// lineMin is the length in bytes from which a single line of a secret of several lines, such
-// as a private key, is hidden on its own.
-const lineMin = 8
 
 // A Redactor hides the values of secrets: each is replaced by [secret:NAME], also where it is
 // written in JSON, in an address, in hexadecimal or, within whatever text, in Base64. What has the
@@ -29,15 +25,16 @@ type Redactor struct {
 
 // matcher finds values. It does not change.
 type matcher struct {
-	values  []hidden // the longest first, so that a value that contains another one wins
-	first   set      // the bytes with which values begin
-	second  set      // and those that follow
-	version uint64   // of what was concealed
+	values  []hidden  // the longest first, so that a value that contains another one wins
+	first   set       // the bytes with which values begin
+	second  [256]bits // and those that may follow each
+	version uint64    // of what was concealed
 }
 
 type hidden struct {
-	value, mark []byte
-	name        string
+	written
+	mark []byte
+	name string
 }
 
 // HasMark reports whether a text holds what a Redactor puts in the place of a secret.
@@ -79,43 +76,21 @@ func newMatcher(secrets, keys map[string]string) *matcher {
 		m.addSecret(name, value)
 	}
 	slices.SortFunc(m.values, func(a, b hidden) int {
-		if n := len(b.value) - len(a.value); n != 0 {
-			return n
-		}
-		if n := bytes.Compare(a.value, b.value); n != 0 {
-			return n
-		}
-		return bytes.Compare(a.mark, b.mark)
+		return cmp.Or(len(b.text)-len(a.text), strings.Compare(a.text, b.text), strings.Compare(a.name, b.name))
 	})
 	return m
 }
 
 func (m *matcher) addSecret(name, value string) {
-	trimmed := strings.TrimRight(value, "\r\n")
-	for _, form := range forms(trimmed) {
-		m.add(form, name)
-	}
-	if lines := strings.Split(trimmed, "\n"); len(lines) > 1 {
-		for _, line := range lines {
-			if line = strings.TrimSpace(line); len(line) >= lineMin {
-				m.add(line, name)
+	for _, text := range texts(value) {
+		w := written{text, len(value) >= ShortSecret}
+		m.values = append(m.values, hidden{w, []byte("[secret:" + name + "]"), name})
+		w.begins(func(a byte, b *bits) {
+			m.first[a] = true
+			for i := range b {
+				m.second[a][i] |= b[i]
 			}
-		}
-	}
-}
-
-func (m *matcher) add(value, name string) {
-	if value == "" {
-		return
-	}
-	m.values = append(m.values, hidden{[]byte(value), []byte("[secret:" + name + "]"), name})
-	m.first[value[0]] = true
-	if len(value) > 1 {
-		m.second[value[1]] = true
-		return
-	}
-	for c := range m.second {
-		m.second[c] = true
+		})
 	}
 }
 
@@ -132,20 +107,13 @@ func (r *Redactor) String(s string) string {
 func (r *Redactor) Find(s string) (name, kind string) {
 	m, in := r.matcher(), []byte(s)
 	for i := range in {
-		if !m.first[in[i]] || i+1 < len(in) && !m.second[in[i+1]] {
-			continue
-		}
-		if found, _ := m.at(in[i:], true); found != nil {
+		if found, _, _ := m.at(in[i:], true); found != nil {
 			return found.name, ""
 		}
 	}
-	p := passage{in: in, ended: true}
-	for at := candidate(in, 0); at < len(in); at = candidate(in, at+1) {
-		if f := p.find(at, false); f.verdict == isKey {
-			return "", f.kind
-		}
-	}
-	return "", ""
+	var keys shaper
+	keys.write(nil, in, true)
+	return "", keys.first
 }
 
 // Write appends to dst what of p, and of what was held before, is known to hold no secret.
@@ -154,7 +122,7 @@ func (r *Redactor) Write(dst, p []byte) []byte {
 		in := append(r.held, p...)
 		var rest []byte
 		r.plain, rest = m.scan(r.plain[:0], in, false)
-		r.held = append([]byte(nil), rest...)
+		r.held = in[:copy(in, rest)]
 		p = r.plain
 	}
 	return r.shaper.write(dst, p, false)
@@ -172,11 +140,11 @@ func (r *Redactor) Flush(dst []byte) []byte {
 func (m *matcher) scan(dst, in []byte, ended bool) (out, rest []byte) {
 	from := 0
 	for i := 0; i < len(in); {
-		if !m.first[in[i]] || i+1 < len(in) && !m.second[in[i+1]] {
+		if !m.first[in[i]] || i+1 < len(in) && !m.second[in[i]].has(in[i+1]) {
 			i++
 			continue
 		}
-		found, wait := m.at(in[i:], ended)
+		found, n, wait := m.at(in[i:], ended)
 		switch {
 		case wait:
 			return append(dst, in[from:i]...), in[i:]
@@ -184,23 +152,24 @@ func (m *matcher) scan(dst, in []byte, ended bool) (out, rest []byte) {
 			i++
 		default:
 			dst = append(append(dst, in[from:i]...), found.mark...)
-			i += len(found.value)
+			i += n
 			from = i
 		}
 	}
 	return append(dst, in[from:]...), nil
 }
 
-// at finds the longest value that in begins with; wait says that a longer one may yet come.
-func (m *matcher) at(in []byte, ended bool) (found *hidden, wait bool) {
+// at finds the longest value that in begins with, and how many bytes it has there; wait says that a longer one may yet
+// come.
+func (m *matcher) at(in []byte, ended bool) (found *hidden, n int, wait bool) {
+	if len(m.values) == 0 || len(in) > 1 && !m.second[in[0]].has(in[1]) {
+		return nil, 0, false
+	}
 	for k := range m.values {
 		v := &m.values[k]
-		if bytes.HasPrefix(in, v.value) {
-			return v, false
-		}
-		if !ended && len(in) < len(v.value) && bytes.HasPrefix(v.value, in) {
-			return nil, true
+		if n, wait = v.leads(in, ended); n > 0 || wait {
+			return v, n, wait
 		}
 	}
-	return nil, false
+	return nil, 0, false
 }

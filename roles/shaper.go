@@ -1,6 +1,7 @@
 package roles
 
 import (
+	"encoding/binary"
 	"slices"
 	"strings"
 	"sync"
@@ -11,49 +12,93 @@ import (
 type shaper struct {
 	// buf is the end of what was given out, contextMax bytes at most, and then what is held
 	// because more of it may make a key.
-	buf   []byte
-	given int  // bytes of buf that were given out
-	after bool // the last of what was given out was a key
+	buf    []byte
+	given  int    // bytes of buf that were given out
+	after  bool   // the last of what was given out was a key
+	unseen int    // bytes at the beginning of buf that belong to something unseen
+	first  string // kind of the first key
+
+	seen        sight   // of buf
+	text, shown passage // buf, and what is seen of it
 }
 
 // contextMax is how many bytes before a key may decide whether it is one, as with curl … -u.
 const contextMax = 256
 
+// pieceMax is how many bytes are looked at together, where none are held.
+const pieceMax = 32 << 10
+
 // write appends to dst what is known of the stream after p; ended says that nothing follows.
 func (h *shaper) write(dst, p []byte, ended bool) []byte {
-	in := p
-	if len(h.buf) > 0 {
-		in = append(h.buf, p...)
+	for len(p) > pieceMax {
+		dst, p = h.piece(dst, p[:pieceMax], false), p[pieceMax:]
 	}
-	from := h.given // what lies before was given out
-	at, edge := from, -1
+	dst = h.piece(dst, p, ended)
+	if ended {
+		*h = shaper{first: h.first}
+	}
+	return dst
+}
+
+func (h *shaper) piece(dst, p []byte, ended bool) []byte {
+	h.buf = append(h.buf, p...)
+	in := h.buf
+	from, edge := h.given, -1 // what lies before was given out
 	if h.after {
-		edge = at
+		edge = from
 	}
-	text := passage{in: in, ended: ended}
-	for {
-		if at = candidate(in, at); at == len(in) {
+	seen := &h.seen
+	h.text = passage{in: in, ended: ended}
+	seen.look(&h.text, h.unseen)
+	h.shown = passage{in: seen.in, ended: ended}
+	at := seen.end
+	for i := seen.from(from); ; {
+		if i = candidate(seen.in, i); i == len(seen.in) {
 			break
 		}
-		f := text.find(at, at == edge)
+		var f finding
+		if len(seen.gaps) == 0 {
+			f = h.shown.find(i, i == edge)
+		} else {
+			f = h.text.judge(seen, i, edge)
+		}
 		if f.verdict == undecided {
+			at, _ = seen.place(i)
 			break
 		}
 		if f.verdict == isNone {
-			at++
+			i++
 			continue
 		}
 		dst = append(append(dst, in[from:f.from]...), "[redacted:"+f.kind+"]"...)
-		at, from, edge = f.to, f.to, f.to
+		if h.first == "" {
+			h.first = f.kind
+		}
+		from, edge = f.to, f.to
+		i = seen.from(f.to)
 	}
 	dst = append(dst, in[from:at]...)
-	if ended {
-		*h = shaper{}
-		return dst
-	}
 	keep := max(0, at-contextMax)
-	h.buf, h.given, h.after = append(h.buf[:0:0], in[keep:]...), at-keep, at == edge
+	h.unseen = h.text.within(seen, keep, h.unseen)
+	h.buf, h.given, h.after = in[:copy(in, in[keep:])], at-keep, at == edge
 	return dst
+}
+
+// judge is the finding for a place of what is seen, by that and, where it is none, by all of the text.
+func (p *passage) judge(seen *sight, i, edge int) finding {
+	at, cut := seen.place(i)
+	first, last := seen.from(at-contextMax), seen.from(at+holdMax)
+	q := passage{in: seen.in[first:last], ended: p.ended || seen.end >= at+holdMax}
+	f := q.find(i-first, cut || at == edge)
+	switch f.verdict {
+	case isKey:
+		f.from, _ = seen.place(first + f.from)
+		f.to, _ = seen.place(first + f.to - 1)
+		f.to++
+	case isNone:
+		f = p.find(at, at == edge)
+	}
+	return f
 }
 
 // A verdict is what is known of a place in the text.
@@ -113,12 +158,17 @@ func (p *passage) upTo(end int) (q *passage, known func()) {
 type finder func(p *passage, at, n int) (from, to int)
 
 // prefixes are those of all shapes by their first two bytes: starts tells which row of seconds
-// belongs to the first, 0 for none; seconds which list of lists belongs to the second.
+// belongs to the first, 0 for none; seconds which list of lists belongs to the second. triples has a bit for what is
+// hashed of the first three, so that a single look passes over almost every place.
 type prefixes struct {
 	starts  [256]uint8
 	seconds [][256]uint16
 	lists   [][]*shape
+	triples [1 << 10]uint64
 }
+
+// hashed takes a byte into what is hashed of the two before it; of earlier ones nothing is left.
+func hashed(h uint16, c byte) uint16 { return h<<6 ^ uint16(c) }
 
 var (
 	table   prefixes
@@ -147,6 +197,12 @@ func (p *prefixes) fill() {
 			p.lists = append(p.lists, nil)
 		}
 		p.lists[*list] = append(p.lists[*list], s)
+		for c := range 256 {
+			if len(s.prefix) == 2 || s.prefix[2] == byte(c) {
+				h := hashed(hashed(hashed(0, s.prefix[0]), s.prefix[1]), byte(c))
+				p.triples[h>>6] |= 1 << (h & 63)
+			}
+		}
 	}
 }
 
@@ -155,20 +211,42 @@ func (p *prefixes) at(in []byte, at int) []*shape {
 	return p.lists[p.seconds[p.starts[in[at]]][in[at+1]]]
 }
 
-// candidate is the next place, from at on, where a prefix may begin; len(in) is none.
+// anyAt reports whether a text begins with a prefix, or may as it goes on.
+func (p *prefixes) anyAt(in []byte) bool {
+	if len(in) == 1 {
+		return p.starts[in[0]] != 0
+	}
+	return slices.ContainsFunc(p.at(in, 0), func(s *shape) bool {
+		n := min(len(in), len(s.prefix))
+		return string(in[:n]) == s.prefix[:n]
+	})
+}
+
+// candidate is the next place, from at on, where a prefix begins, or may as the text goes on; len(in) is none.
 func candidate(in []byte, at int) int {
 	p := byPrefix()
-	for ; at < len(in); at++ {
-		row := p.starts[in[at]]
-		if row == 0 {
+	const stretch = 32
+	for at+2 < len(in) {
+		if at+8 <= len(in) && notASCII(binary.LittleEndian.Uint64(in[at:])) {
+			at += 8
 			continue
 		}
-		if at+1 == len(in) || p.seconds[row][in[at+1]] != 0 {
-			return at
+		h := hashed(hashed(0, in[at]), in[at+1])
+		for i, c := range in[at+2 : min(at+2+stretch, len(in))] {
+			if h = hashed(h, c); p.triples[h>>6]>>(h&63)&1 != 0 && p.anyAt(in[at+i:]) {
+				return at + i
+			}
 		}
+		at = min(at+stretch, len(in)-2)
+	}
+	for at < len(in) && !p.anyAt(in[at:]) {
+		at++
 	}
 	return at
 }
+
+// notASCII reports whether none of eight bytes is.
+func notASCII(b uint64) bool { return b&0x8080808080808080 == 0x8080808080808080 }
 
 // find judges the place at; after says that a key ends there.
 func (p *passage) find(at int, after bool) finding {
@@ -226,6 +304,9 @@ func (s *shape) run(p *passage, at, n int) (from, to int) {
 	body := p.in[begin:next]
 	for s.set['.'] && len(body) > 0 && body[len(body)-1] == '.' {
 		body = body[:len(body)-1] // the end of a sentence
+	}
+	if s.set['.'] && p.has(next, ".") && !p.lacks(next+1, 1) {
+		next++ // the same behind the longest run
 	}
 	switch {
 	case len(body) < s.min, same(body), s.mixed && !isMixed(body), s.form != nil && !s.form().Match(body):

@@ -155,7 +155,13 @@ func samples() map[string]string {
 			all[token] = "[redacted:" + kind + "]"
 		}
 	}
+	for kind, tokens := range families() {
+		for _, token := range tokens {
+			all[token] = "[redacted:" + kind + "]"
+		}
+	}
 	for before, tokens := range map[string][2]string{
+		"Cookie: _gitlab_session=":                                 {hexadecimal(32), "gitlab_session"},
 		"aws_secret_access_key = ":                                 {alphanumeric(39) + "/", "aws_secret_key"},
 		"AWS_SECRET_ACCESS_KEY=":                                   {alphanumeric(40), "aws_secret_key"},
 		`"SecretAccessKey": "`:                                     {alphanumeric(40), "aws_secret_key"},
@@ -277,7 +283,7 @@ func TestOtherTextIsKept(t *testing.T) {
 
 // What a program has in its files stays as it is: only the samples of tests look like keys.
 func TestSourcesAreKept(t *testing.T) {
-	for _, name := range []string{"shaper.go", "finders.go", "run.go", "redact.go", "../go.sum"} {
+	for _, name := range []string{"shaper.go", "finders.go", "run.go", "redact.go", "shapes.go", "unseen.go", "written.go", "../go.sum"} {
 		b, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)
@@ -403,6 +409,7 @@ func BenchmarkRedactor(b *testing.B) {
 		"source": strings.Repeat(string(source), 1<<20/len(source)),
 		"log":    strings.Repeat("2026-01-02T03:04:05Z INFO  server: GET /api/v1/items?page=3 200 12ms request_id=7f3b9c\n", 12_000),
 		"base64": strings.Repeat(alphanumeric(76)+"\n", 14_000),
+		"colour": strings.Repeat("\x1b[32mINFO\x1b[0m  server: \x1b[1mGET\x1b[0m /api/v1/items?page=3 200 12ms\n", 14_000),
 	} {
 		for _, secrets := range []map[string]string{nil, {"TOKEN": "correct horse battery staple"}} {
 			b.Run(fmt.Sprintf("%s/secrets=%d", name, len(secrets)), func(b *testing.B) {
