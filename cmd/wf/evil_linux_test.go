@@ -117,6 +117,14 @@ func (w *world) settle(t *testing.T) {
 	w.unharmed(t)
 }
 
+// read is what a file of the project holds.
+func (w *world) read(name string) string {
+	w.t.Helper()
+	b, err := os.ReadFile(filepath.Join(w.project, name))
+	w.must(err)
+	return string(b)
+}
+
 // does runs wf and wants an exit status, and something that it says.
 func (w *world) does(t *testing.T, exit int, says string, args ...string) string {
 	t.Helper()
@@ -363,6 +371,11 @@ func (w *world) afterwards(t *testing.T, run string) {
 	w.does(t, 0, "", "fork", run+":check#1")
 	w.run("resume", "-1", "--no-input")
 	w.does(t, 0, "", "run", w.flow("next.yaml"), "--no-input", "--model", "evil/test")
+	hook := w.read(".husky/post-checkout")
+	w.does(t, 0, "", "run", w.flow("copies.yaml"), "--no-input", "--model", "evil/test")
+	if got := w.read(".husky/post-checkout"); got != hook || w.read("copied-pre-commit") != "copied\n" || !strings.Contains(w.read("evil.gitconfig"), "fsmonitor") {
+		t.Errorf("what git runs was merged from a copy: %q", got)
+	}
 	w.does(t, 1, "AGENTS.md: path escapes", "run", "words.yaml", "--no-input", "--model", "evil/test")
 	w.does(t, 0, "", "run", w.flow("race.yaml"), "--no-input", "--model", "evil/test")
 	w.does(t, 1, "secret:EVIL_KEY", "run", "liar.yaml", "--no-input", "--model", "evil/test")
