@@ -95,7 +95,7 @@ var written = map[string]any{
 	"RunStarted": protocol.RunStarted{}, "ParentRun": protocol.ParentRun{}, "StepStarted": protocol.StepStarted{},
 	"PromptSent": protocol.PromptSent{}, "Usage": protocol.Usage{}, "ChildCall": protocol.ChildCall{}, "ErrorInfo": protocol.ErrorInfo{},
 	"StepCompleted": protocol.StepCompleted{}, "GitState": protocol.GitState{}, "Forked": protocol.Forked{}, "Place": protocol.MemoryPlace{},
-	"Appeared": protocol.Appeared{}, "Found": protocol.Found{}, "Sink": protocol.Sink{}, "CausedBy": protocol.CausedBy{}, "Webhook": protocol.Webhook{}, "Trigger": protocol.Trigger{}, "Tombstone": protocol.Tombstone{},
+	"Appeared": protocol.Appeared{}, "Found": protocol.Found{}, "Sink": protocol.Sink{}, "CausedBy": protocol.CausedBy{}, "Alarm": protocol.Alarm{}, "Webhook": protocol.Webhook{}, "Trigger": protocol.Trigger{}, "Tombstone": protocol.Tombstone{},
 	"Concurrency": protocol.Concurrency{},
 	"Artifacts":   protocol.Artifacts{},
 	"OwnFiles":    protocol.OwnFiles{}, "OwnWorkspace": protocol.OwnWorkspace{}, "Merge": protocol.Merge{},
