@@ -15,6 +15,9 @@ import (
 // App is the screen of a session. It is a bubbletea model; everything that takes time happens
 // in commands.
 type App struct {
+	// Size asks the terminal for its columns and lines; nil is for one that tells of each change.
+	Size func() (width, height int, err error)
+
 	ctx     context.Context
 	session Session
 	info    Info
@@ -147,11 +150,24 @@ func (a *App) opened(m opened) tea.Cmd {
 	a.conn, a.stop = ctx, stop
 	epoch, feed, session := a.epoch, a.feed, a.session
 	follow := func() tea.Msg { return ended{epoch, session.Follow(ctx, m.tip, feed.put)} }
-	cmds := []tea.Cmd{follow, feed.next(ctx, epoch), a.spend(), tea.RequestWindowSize} // it may have changed before changes were reported
+	cmds := []tea.Cmd{follow, feed.next(ctx, epoch), a.spend(), a.size}
 	if len(a.t.Tasks) > 0 && a.t.First > 1 {
 		cmds = append(cmds, a.readTasks(false, ""))
 	}
 	return tea.Batch(cmds...)
+}
+
+// size is that of the terminal, which may have changed before changes were reported. What bubbletea has for this writes beside its own
+// answer to a change.
+func (a *App) size() tea.Msg {
+	if a.Size == nil {
+		return nil
+	}
+	width, height, err := a.Size()
+	if err != nil {
+		return nil // it stays as it was
+	}
+	return tea.WindowSizeMsg{Width: width, Height: height}
 }
 
 func (a *App) updates(m updates) tea.Cmd {
