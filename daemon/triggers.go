@@ -166,6 +166,7 @@ func (w *triggerWatch) lookIn(in *knownIn, all []compose.Found, listed error) er
 	}
 	now := time.Now().UTC().Truncate(time.Microsecond).Format(time.RFC3339Nano)
 	var kept []knownTrigger
+	var lines []func() // of the log, once what they say is durable
 	for _, was := range in.Triggers {
 		is, removed := w.seen(was, all, listed)
 		state := is.state()
@@ -186,7 +187,7 @@ func (w *triggerWatch) lookIn(in *knownIn, all []compose.Found, listed error) er
 			in.Untold = append(in.Untold, alarm)
 		}
 		in.changed = in.changed || !is.equal(was) || state == protocol.AlarmRemoved
-		w.log(was, is, alarm)
+		lines = append(lines, func() { w.log(was, is, alarm) })
 		if state != protocol.AlarmRemoved {
 			kept = append(kept, is)
 		}
@@ -194,14 +195,17 @@ func (w *triggerWatch) lookIn(in *knownIn, all []compose.Found, listed error) er
 	for _, k := range triggersIn(all) {
 		if k.Problem == "" && in.has(k.File) && !slices.ContainsFunc(kept, k.same) {
 			kept, in.changed = append(kept, k), true
-			w.d.Log.Info("the "+k.Kind+" is served", "workflow", k.Workflow, "file", k.File)
+			lines = append(lines, func() { w.d.Log.Info("the "+k.Kind+" is served", "workflow", k.Workflow, "file", k.File) })
 		}
 	}
 	in.Triggers = kept
 	if in.changed {
-		return in.write()
+		err = in.write()
 	}
-	return nil
+	for _, line := range lines {
+		line()
+	}
+	return err
 }
 
 // log writes a line for what has become of a trigger, once for as long as it stays the same.

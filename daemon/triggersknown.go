@@ -87,15 +87,14 @@ func (in *knownIn) read() (mine bool, err error) {
 			return false, err
 		}
 	}
-	lock, err := files.OpenFile(path+".lock", os.O_RDWR|os.O_CREATE, 0o600)
+	lock, err := files.LockNamed(path+".lock", os.O_CREATE)
+	if errors.Is(err, files.ErrLocked) {
+		return false, in.load(path) // what that one knows is listed here too
+	}
 	if err != nil {
 		return false, err
 	}
-	mine, err = files.TryLock(lock, false)
-	if err == nil {
-		err = in.load(path)
-	}
-	if err != nil || !mine {
+	if err := in.load(path); err != nil {
 		return false, errors.Join(err, files.FreeLock(lock))
 	}
 	in.lock = lock

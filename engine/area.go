@@ -22,8 +22,8 @@ type SeenFiles interface {
 	// Load is what Save was given last under a key, nil for nothing.
 	Load(key string) []byte
 	Save(key string, data []byte) error
-	// Drop removes what begins with a text, under all keys.
-	Drop(begin string) error
+	// Drop removes what begins with one of these texts, under all keys.
+	Drop(begins ...string) error
 }
 
 // An area is a workspace whose files are recorded by runs of this process.
@@ -130,10 +130,12 @@ func (e *Engine) dropSeen(runs ...protocol.RunID) error {
 	if e.Seen == nil {
 		return nil
 	}
-	for _, run := range runs {
-		if err := e.Seen.Drop(seenOf(run)); err != nil {
-			return fmt.Errorf("the names of the files of run %s cannot be removed: %w", run, err)
-		}
+	begins := make([]string, len(runs))
+	for i, run := range runs {
+		begins[i] = seenOf(run)
+	}
+	if err := e.Seen.Drop(begins...); err != nil {
+		return fmt.Errorf("the names of the files of %s cannot be removed: %w", protocol.Plural(len(runs), "run"), err)
 	}
 	return nil
 }

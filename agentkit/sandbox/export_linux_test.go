@@ -3,7 +3,15 @@ package sandbox
 import (
 	"context"
 	"io"
+	"testing"
 )
+
+// SettingsOfNPM has other files than those of the system be the settings that npm has beside Node.
+func SettingsOfNPM(t *testing.T, paths ...string) {
+	before := ofNPM
+	ofNPM = paths
+	t.Cleanup(func() { ofNPM = before })
+}
 
 // Attempt finds the tier of a machine with some version of Landlock, and what Run says there.
 func Attempt(abi int) (Tier, error) {

@@ -67,7 +67,7 @@ func (h host) parts(tree string, t toolchain) (out []string) {
 // closed are directories in which programs and keys lie side by side, as do those in the home directory.
 var closed = []string{"/home", "/root", "/etc", "/var", "/run", "/tmp", "/dev", "/sys"}
 
-// keyPlaces are those of keys: what a variable names, else what has that name in the home directory, if any.
+// keyPlaces are those of keys: what a variable names, in a list or alone, else what has that name in the home directory, if any.
 var keyPlaces = []struct{ variable, home string }{
 	{"CARGO_HOME", ".cargo"}, {"GNUPGHOME", ".gnupg"}, {"XDG_CONFIG_HOME", ".config"}, {"XDG_CACHE_HOME", ".cache"}, {"XDG_DATA_HOME", ".local/share"}, {"XDG_STATE_HOME", ".local/state"},
 	{"DOCKER_CONFIG", ".docker"}, {"KUBECONFIG", ".kube"}, {"AWS_SHARED_CREDENTIALS_FILE", ".aws"}, {"AWS_CONFIG_FILE", ".aws"}, {"AZURE_CONFIG_DIR", ".azure"}, {"CLOUDSDK_CONFIG", ".config/gcloud"},
@@ -75,13 +75,31 @@ var keyPlaces = []struct{ variable, home string }{
 	{"GIT_CONFIG_GLOBAL", ".gitconfig"}, {"PGPASSFILE", ".pgpass"}, {"GRADLE_USER_HOME", ".gradle"}, {"", ".ssh"}, {"", ".local"}, {"", ".m2"},
 }
 
-// keys are the places of keys that are there, links resolved.
-func (h host) keys() []string {
-	out := []string{"/usr/etc/npmrc", "/usr/local/etc/npmrc"}
-	for _, of := range keyPlaces {
-		if at := h.reach(h.value(of.variable, of.home)); at != "" {
-			out = append(out, at)
+// ofNPM are the settings that npm has beside a Node of the system, among which there may be tokens.
+var ofNPM = []string{"/usr/etc/npmrc", "/usr/local/etc/npmrc"}
+
+// keys are the places of keys, links resolved. One that a variable names is kept also where it is not there yet, or cannot be looked at.
+func (h host) keys() (out []string) {
+	add := func(place string, named bool) {
+		if real := h.reach(place); real != "" {
+			out = append(out, real)
+		} else if named && filepath.IsAbs(place) {
+			out = append(out, filepath.Clean(place))
 		}
+	}
+	for _, place := range ofNPM {
+		if at := h.reach(place); at != "" && !isOpen(at) {
+			add(at, false)
+		}
+	}
+	for _, of := range keyPlaces {
+		if named, _ := h.lookup(of.variable); named != "" {
+			for _, place := range filepath.SplitList(named) {
+				add(place, true)
+			}
+			continue
+		}
+		add(h.value("", of.home), false)
 	}
 	return out
 }
@@ -111,8 +129,14 @@ func (h host) granted(tree string) (out []string) {
 	return out
 }
 
-// keyed is a setting that holds a key, in TOML.
-var keyed = lazy.Regexp(`(?i)(token|secret|passw|api[-_]?key|private[-_]?key)[\w.-]*["']?\s*=`)
+// keyed is a setting that holds a key, in TOML or as npm writes it.
+var keyed = lazy.Regexp(`(?i)(token|secret|passw|_auth|api[-_]?key|private[-_]?key)[\w.-]*["']?\s*=`)
+
+// isOpen reports whether a file of settings was read, and no key is among them.
+func isOpen(path string) bool {
+	text, err := files.Read(path, settingMax)
+	return err == nil && openly(string(text)) == string(text) && !keyed().Match(text)
+}
 
 // cargoConfig is the file in which cargo has its settings; "" where it is not given.
 func (h host) cargoConfig() string {
@@ -130,8 +154,7 @@ func (h host) cargoSettings() (path string, open bool) {
 	if at == "" {
 		return "", true
 	}
-	text, err := files.Read(at, settingMax)
-	return path, err == nil && openly(string(text)) == string(text) && !keyed().Match(text)
+	return path, isOpen(at)
 }
 
 // KeptSettings is the file of cargo's settings where commands are not given it, since it holds a key; else "".

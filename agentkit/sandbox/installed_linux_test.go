@@ -5,7 +5,30 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"wf/agentkit/sandbox"
 )
+
+// The settings of npm beside a Node of the system are read, unless a token is among them.
+func TestF411SettingsOfNPMAreReadWithoutATokenAlone(t *testing.T) {
+	for text, reads := range map[string]bool{
+		"registry=https://registry.example.org/\n": true, "//registry.example.org/:_authToken=x\n": false, "_auth = x\n": false, "proxy=http://ada:x@proxy.example.org\n": false,
+	} {
+		onEach(t, func(t *testing.T, s stage) {
+			out := filepath.Join(filepath.Dir(s.work), "programs")
+			t.Setenv("PATH", out+":/usr/bin:/bin")
+			s.write(filepath.Join(out, "etc/npmrc"), text)
+			s.write(filepath.Join(out, "etc/other"), "")
+			sandbox.SettingsOfNPM(t, filepath.Join(out, "etc/npmrc"))
+			s.works(`cat "` + filepath.Join(out, "etc/other") + `"`)
+			if line := `cat "` + filepath.Join(out, "etc/npmrc") + `"`; reads {
+				s.works(line)
+			} else {
+				s.denied(line)
+			}
+		})
+	}
+}
 
 // Where a program is installed its own parts are read, and no key that lies beside them.
 func TestF411NoKeyBesideAProgramIsRead(t *testing.T) {
@@ -36,6 +59,13 @@ func TestF411NoKeyBesideAProgramIsRead(t *testing.T) {
 			files:   map[string]string{"k/config": "", "k/other": "", "docker/config.json": "", "npmrc": "", "google.json": "", "tool": ""},
 			reads:   []string{"tool", "k/other"},
 			denies:  []string{"k/config", "docker/config.json", "npmrc", "google.json"},
+		},
+		{
+			name:    "a list of places of keys, of which one is not there yet",
+			environ: map[string]string{"PATH": "OUT", "KUBECONFIG": "OUT/one:OUT/two", "NETRC": "OUT/later/netrc"},
+			files:   map[string]string{"one": "", "two": "", "three": "", "later/tool": ""},
+			reads:   []string{"three", "later/tool"},
+			denies:  []string{"one", "two"},
 		},
 		{
 			name:    "cargo's settings with a token",

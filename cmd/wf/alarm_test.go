@@ -12,6 +12,7 @@ import (
 
 	"wf/api"
 	"wf/files/filestest"
+	"wf/pgstore/pgtest"
 	"wf/protocol"
 	"wf/service/notify"
 )
@@ -273,4 +274,33 @@ func (s *served) awaitTriggers(state string, want int) {
 		}
 		return sum == want
 	}, nil)
+}
+
+// With a database what was served is known on the machine that served it, over a kill too.
+func TestF305ATriggerThatStopsIsAnAlarmWithADatabase(t *testing.T) {
+	t.Setenv("OPS_KEY", notifySecret)
+	dsn, err := pgtest.Shared(t).Database(t.Context())
+	dir := t.TempDir()
+	n := receive(t, dir, always(204))
+	d := newShared(t, dir, dsn, err)
+	write(t, dir, "nightly.yaml", "wf: 1\nname: nightly\non: {schedule: \"0 3 * * *\"}\nroles: {a: {set: {x: 1}}}\n")
+	d.wf(dir, "trust", "--yes", "nightly.yaml")
+	serve := func() *process { return startProcess(t, dir, "serve", "--store", dsn, "--listen", "unix") }
+	p := serve()
+	awaitText(t, "the schedule is served", p.err)
+	p.kill()
+	write(t, dir, "nightly.yaml", "wf: 1\nname: nightly\non: {shedule: \"0 3 * * *\"}\nroles: {a: {set: {x: 1}}}\n")
+	p = serve()
+	awaitText(t, "the schedule is stopped", p.err)
+	if m := n.next(); m.Trigger != protocol.TriggerSchedule || m.Status != "stopped" || m.Workflow != "nightly" {
+		t.Errorf("the notification is %+v", m)
+	}
+	if out, err := d.try(dir, "doctor"); exitOf(t, err) != 1 || !strings.Contains(out, "it was served until ") {
+		t.Errorf("wf doctor: %v\n%s", err, out)
+	}
+	write(t, dir, "nightly.yaml", "wf: 1\nname: nightly\non: {schedule: \"0 3 * * *\"}\nroles: {a: {set: {x: 1}}}\n")
+	awaitText(t, "the schedule is served again", p.err)
+	if m := n.next(); m.Status != "served" {
+		t.Errorf("the notification is %+v", m)
+	}
 }

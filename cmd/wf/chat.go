@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
-	"github.com/charmbracelet/x/term"
 	"github.com/spf13/cobra"
 
 	"wf/agentkit/task"
@@ -201,7 +199,7 @@ func (a *app) chatScreen(ctx context.Context, at chat.Place, run protocol.RunID)
 		a.Progress("warning: %v", err)
 	}
 	screen := chat.New(ctx, s, history)
-	screen.Size = func() (int, int, error) { return term.GetSize(os.Stdout.Fd()) }
+	screen.Size = a.Out.Size
 	err = a.onScreen(ctx, screen)
 	if failed := kept.add(screen.History()[min(len(history), len(screen.History())):]); failed != nil {
 		a.Progress("warning: what you wrote was not kept for the next chat: %v", failed)

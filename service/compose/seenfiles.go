@@ -1,6 +1,7 @@
 package compose
 
 import (
+	"bytes"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
@@ -9,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"wf/cas"
@@ -70,8 +72,13 @@ func (s seenFiles) Save(key string, data []byte) error {
 	return files.ReplaceSoon(s.path(key), data)
 }
 
-// Drop removes what begins with a text.
-func (s seenFiles) Drop(begin string) error {
+// Drop removes what begins with one of these texts.
+func (s seenFiles) Drop(begins ...string) error {
+	longest := 0
+	for _, begin := range begins {
+		longest = max(longest, len(begin))
+	}
+	b := make([]byte, longest)
 	return s.remove(func(path string) (bool, error) {
 		f, err := files.Open(path)
 		if errors.Is(err, files.ErrOdd) {
@@ -81,11 +88,11 @@ func (s seenFiles) Drop(begin string) error {
 			return false, err
 		}
 		defer f.Close()
-		b := make([]byte, len(begin))
-		if _, err := io.ReadFull(f, b); err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
+		n, err := io.ReadFull(f, b)
+		if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
 			return false, err
 		}
-		return string(b) == begin, nil
+		return slices.ContainsFunc(begins, func(begin string) bool { return bytes.HasPrefix(b[:n], []byte(begin)) }), nil
 	})
 }
 

@@ -16,7 +16,7 @@ import (
 // in commands.
 type App struct {
 	// Size asks the terminal for its columns and lines; nil is for one that tells of each change.
-	Size func() (width, height int, err error)
+	Size func() (width, height int)
 
 	ctx     context.Context
 	session Session
@@ -163,10 +163,7 @@ func (a *App) size() tea.Msg {
 	if a.Size == nil {
 		return nil
 	}
-	width, height, err := a.Size()
-	if err != nil {
-		return nil // it stays as it was
-	}
+	width, height := a.Size()
 	return tea.WindowSizeMsg{Width: width, Height: height}
 }
 

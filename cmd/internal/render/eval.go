@@ -95,7 +95,7 @@ func (t *EvalTable) below() string {
 	if t.order = order; len(names) == 0 {
 		return ""
 	}
-	width, _ := t.p.Err.size()
+	width, _ := t.p.Err.Size()
 	text := fmt.Sprintf("─ %d of %s · %s", t.over, protocol.Plural(t.most, "case"), strings.Join(names, ", "))
 	return t.p.Err.Dim(OneLine(text, max(width-2, 20))) + "\n"
 }

@@ -292,7 +292,7 @@ func (l *live) draw(above string) {
 	var b strings.Builder
 	wiped := l.drawn
 	l.drawn = 0
-	width, height := l.w.size()
+	width, height := l.w.Size()
 	fit := func(s string) {
 		b.WriteString(plain.Cut(s, width-1, "…"))
 		b.WriteByte('\n')

@@ -206,7 +206,7 @@ func Table(w io.Writer, rows [][]string) error { return table(w, rows, 0) }
 func notes(s *Screen, rows [][]string) error {
 	width := 0
 	if s.TTY {
-		width, _ = s.size()
+		width, _ = s.Size()
 	}
 	return table(s, rows, width)
 }

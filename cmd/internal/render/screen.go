@@ -40,8 +40,8 @@ func NewScreen(f *os.File) *Screen {
 	return s
 }
 
-// size is how many columns and rows a terminal has now.
-func (s *Screen) size() (width, height int) {
+// Size is how many columns and rows a terminal has now.
+func (s *Screen) Size() (width, height int) {
 	width, height = s.Width, 24
 	if f, ok := s.Writer.(*os.File); ok {
 		if w, h, err := term.GetSize(f.Fd()); err == nil {
@@ -59,7 +59,7 @@ func (s *Screen) size() (width, height int) {
 func (s *Screen) Wrap(text, indent string) string {
 	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
 	if s.TTY {
-		width, _ := s.size()
+		width, _ := s.Size()
 		var all []string
 		for _, l := range lines {
 			all = append(all, plain.Wrap(l, max(1, width-1-len(indent)))...)
@@ -71,7 +71,7 @@ func (s *Screen) Wrap(text, indent string) string {
 
 // Row is parts on a line, with sep between them; on a terminal on as many as they need, each part whole.
 func (s *Screen) Row(indent, sep string, parts []string) string {
-	width, _ := s.size()
+	width, _ := s.Size()
 	var lines []string
 	for _, part := range parts {
 		if n := len(lines); n > 0 && (!s.TTY || plain.Width(indent+lines[n-1]+sep+part) < width) {

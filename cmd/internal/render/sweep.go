@@ -44,7 +44,7 @@ func (x *SweepScreen) Tell(s *api.Sweep, t *api.SweepTrial) {
 
 // draw shows the table in the place of the one before.
 func (x *SweepScreen) draw() {
-	width, height := x.p.Err.size()
+	width, height := x.p.Err.Size()
 	var b strings.Builder
 	if err := Table(&b, sweepRows(x.last, x.p.Err.Paint)); err != nil {
 		return

@@ -434,3 +434,51 @@ func TestAWorkflowWhereADaemonLooksIsFound(t *testing.T) {
 		}
 	}))
 }
+
+// What a link of the user leads to is looked at as a whole, up to 10,000 files; that there are more is told.
+func TestWhatALinkLeadsToIsLookedAtAsAWhole(t *testing.T) {
+	p, there := newPlace(t), 0
+	file := func(i int) string { return filepath.Join(p.root, fmt.Sprintf("flows/%05d.yaml", i)) }
+	fill := func(path string, n int) {
+		if err := os.WriteFile(path, fmt.Appendf(nil, "wf: %d\n", n), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.mkdir("flows")
+	if err := os.Symlink("flows", filepath.Join(p.root, "workflows")); err != nil {
+		t.Fatal(err)
+	}
+	for _, files := range []int{1, 301, 10_000, 10_001} {
+		for ; there < files; there++ {
+			fill(file(there), 0)
+		}
+		p.watch().Look()
+		want := []string{"workflow workflows changed"}
+		if files > 10_000 {
+			want = []string{"partial"}
+		}
+		for n, i := range []int{0, files / 2, files - 1} {
+			p.want(p.during(func() { fill(file(i), files+n) }), want...)
+			if files > 10_000 {
+				want = nil // it is told once
+			}
+		}
+	}
+}
+
+// More than 500 links are not followed, and that is told.
+func TestManyLinksOfEditorsAreTold(t *testing.T) {
+	p := newPlace(t)
+	p.write("real", "wf: 1\n")
+	for i := range 501 {
+		if err := os.Symlink("real", filepath.Join(p.root, fmt.Sprintf("%03d.yaml", i))); err != nil {
+			t.Fatal(err)
+		}
+		if i < 499 {
+			continue
+		}
+		if p.watch().Look(); p.watch().Partial() != (i == 500) {
+			t.Errorf("%d links: %v", i+1, p.watch().Partial())
+		}
+	}
+}

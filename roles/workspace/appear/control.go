@@ -24,7 +24,7 @@ import (
 const (
 	reposMax   = 1_000   // repositories with settings that are looked at
 	fileMax    = 1 << 20 // bytes of a todo, and of a file whose content is compared
-	targetMax  = 300     // entries of a directory of hooks
+	targetMax  = 10_000  // entries of a directory of hooks, or to which a link leads
 	targetsMax = 500     // targets of a repository
 	linkedMax  = 32      // worktrees of a repository
 	targetDeep = 2       // directories of hooks below each other
@@ -238,8 +238,10 @@ func settingsIn(eye *control.Eye, dirs []string) (uint64, error) {
 		if filepath.Base(dir) != ".git" {
 			continue
 		}
-		names, _, err := eye.Names(dir, targetMax)
-		failed = errors.Join(failed, err)
+		names, all, err := eye.Names(dir, targetMax)
+		if failed = errors.Join(failed, err); !all {
+			failed = errors.Join(failed, errFlood)
+		}
 		for _, name := range names {
 			if slices.Contains(ofGit, name) || control.IsAside(name) {
 				continue
@@ -286,14 +288,18 @@ func (w *Watch) rel(abs string) string {
 
 // rebases finds unfinished rebases, and sums up the commands that they run when they go on; 0 is none.
 func (w *Watch) rebases(eye *control.Eye, dirs []string, before, now *state, made bool) (uint64, error) {
+	var flood error
 	for _, dir := range dirs {
 		trees, err := eye.Follow(dir + "/worktrees")
 		if err != nil {
 			return 0, err
 		}
-		names, _, err := eye.Names(trees.Path, linkedMax)
+		names, all, err := eye.Names(trees.Path, linkedMax)
 		if err != nil {
 			return 0, err
+		}
+		if !all {
+			flood = errFlood
 		}
 		for _, name := range names {
 			dirs = append(dirs, trees.Path+"/"+name)
@@ -327,9 +333,9 @@ func (w *Watch) rebases(eye *control.Eye, dirs []string, before, now *state, mad
 		}
 	}
 	if !commands {
-		return 0, nil
+		return 0, flood
 	}
-	return sum.Sum64(), nil
+	return sum.Sum64(), flood
 }
 
 // commands takes in the commands of a todo, and reports whether there are any, as there may be where it is longer than is read.
@@ -388,8 +394,11 @@ func (h hashed) each(dir int, name string, do func(fd int, name string) error) e
 	var names []string
 	err = entries(f, func(e fs.DirEntry) bool {
 		names = append(names, e.Name())
-		return len(names) < targetMax
+		return len(names) <= targetMax
 	})
+	if err == nil && len(names) > targetMax {
+		err = errFlood
+	}
 	if err != nil {
 		return unseen(err)
 	}
