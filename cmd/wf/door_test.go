@@ -85,8 +85,7 @@ func TestF406StrangersAndASignedSender(t *testing.T) {
 				if _, err := asks(t.Context(), "127.0.0.9", proxy, "GET", "/v1/runs", "Authorization: Bearer wrong"); err != nil {
 					t.Error(err)
 				}
-				from := map[bool]string{true: "127.0.0.9", false: "127.0.0.1"}[test.trusted] // the client, or nginx
-				awaitText(t, "remote="+from+" method=GET path=/v1/runs", s.err)
+				awaitText(t, "remote="+map[bool]string{true: "127.0.0.9 ", false: "127.0.0.1:"}[test.trusted], s.err) // the client, or nginx
 				return
 			}
 			s := startServe(t, dir, args...)
