@@ -94,7 +94,7 @@ func (h host) keys() (out []string) {
 	}
 	for _, of := range keyPlaces {
 		if named, _ := h.lookup(of.variable); named != "" {
-			for _, place := range filepath.SplitList(named) {
+			for _, place := range append(filepath.SplitList(named), named) { // a name can hold what separates a list
 				add(place, true)
 			}
 			continue

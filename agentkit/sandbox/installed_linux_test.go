@@ -68,6 +68,13 @@ func TestF411NoKeyBesideAProgramIsRead(t *testing.T) {
 			denies:  []string{"one", "two"},
 		},
 		{
+			name:    "a place of keys with the separator of lists in its name",
+			environ: map[string]string{"PATH": "OUT", "DOCKER_CONFIG": "OUT/dock:er"},
+			files:   map[string]string{"tool": "", "dock:er/config.json": ""},
+			reads:   []string{"tool"},
+			denies:  []string{"dock:er/config.json"},
+		},
+		{
 			name:    "cargo's settings with a token",
 			environ: map[string]string{"CARGO_HOME": "OUT/cargo"},
 			files:   map[string]string{"cargo/config.toml": "[registries.own]\nindex = 'sparse+https://example.org/'\ntoken = 'secret'\n"},

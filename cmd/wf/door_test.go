@@ -86,6 +86,9 @@ func TestF406StrangersAndASignedSender(t *testing.T) {
 					t.Error(err)
 				}
 				awaitText(t, "remote="+map[bool]string{true: "127.0.0.9 ", false: "127.0.0.1:"}[test.trusted], s.err) // the client, or nginx
+				if told := strings.Contains(s.err.String(), "remote=127.0.0.9 "); told != test.trusted {
+					t.Errorf("the log names the client: %v", told)
+				}
 				return
 			}
 			s := startServe(t, dir, args...)

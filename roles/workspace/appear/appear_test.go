@@ -482,3 +482,52 @@ func TestManyLinksOfEditorsAreTold(t *testing.T) {
 		}
 	}
 }
+
+// Many links can lead to the same files: what one look reads of all of them has a bound, and beyond it that is told.
+func TestWhatAllLinksLeadToHasABound(t *testing.T) {
+	for _, test := range []struct {
+		name           string
+		files, size    int // of what the links lead to
+		links, tooMany int
+	}{
+		{"names", 9_000, 1, 3, 4},
+		{"bytes", 1, 1 << 20, 256, 257},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			p := newPlace(t)
+			p.mkdir("real")
+			text := strings.Repeat("x", test.size)
+			for i := range test.files {
+				p.write(fmt.Sprintf("real/%05d", i), text)
+			}
+			for i := range test.tooMany {
+				if err := os.Symlink("real", filepath.Join(p.root, fmt.Sprintf("%03d.yaml", i))); err != nil {
+					t.Fatal(err)
+				}
+				if n := i + 1; n < test.links {
+					continue
+				}
+				if p.watch().Look(); p.watch().Partial() != (i+1 == test.tooMany) {
+					t.Errorf("%d links: %v", i+1, p.watch().Partial())
+				}
+			}
+		})
+	}
+}
+
+// A rebase is found in each of 1,000 worktrees of a repository; that there are more is told.
+func TestManyWorktreesAreTold(t *testing.T) {
+	p := newPlace(t)
+	p.mkdir(".git/objects")
+	p.mkdir(".git/refs")
+	p.write(".git/HEAD", "ref: refs/heads/main\n")
+	for i := range 1_001 {
+		p.mkdir(fmt.Sprintf(".git/worktrees/%04d", i))
+		if i < 999 {
+			continue
+		}
+		if p.watch().Look(); p.watch().Partial() != (i == 1_000) {
+			t.Errorf("%d worktrees: %v", i+1, p.watch().Partial())
+		}
+	}
+}

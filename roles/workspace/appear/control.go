@@ -26,8 +26,11 @@ const (
 	fileMax    = 1 << 20 // bytes of a todo, and of a file whose content is compared
 	targetMax  = 10_000  // entries of a directory of hooks, or to which a link leads
 	targetsMax = 500     // targets of a repository
-	linkedMax  = 32      // worktrees of a repository
+	linkedMax  = 1_000   // worktrees of a repository
 	targetDeep = 2       // directories of hooks below each other
+
+	targetNames = 30_000    // of all targets and links of a look: entries of their directories,
+	targetBytes = 256 << 20 // and bytes of their files: many names can lead to the same ones
 )
 
 // A state is what makes one repository run programs, as of the last look.
@@ -133,6 +136,7 @@ func (w *Watch) each(yield func(d *dir, path func(name string) string)) {
 // with it, once. partial reports that there is more than is looked at, or that a part could not be looked at.
 func (w *Watch) control(eye *control.Eye, made bool) (partial bool) {
 	n, links := 0, 0
+	w.left = allowance{targetNames, targetBytes}
 	w.items(func(path string, i *item) {
 		if i.isLink() {
 			links++
@@ -164,7 +168,7 @@ func (w *Watch) follow(eye *control.Eye, path string, i *item) error {
 		sum.Write([]byte(l.Path + "\x00" + l.To + "\x00"))
 	}
 	if strings.HasPrefix(place.Path, w.root+"/") { // elsewhere no command changes anything
-		content, err := contentOf(eye, place.Path)
+		content, err := w.content(eye, place.Path)
 		if err != nil {
 			return err
 		}
@@ -263,11 +267,8 @@ func settingsOf(eye *control.Eye, dir string) (uint64, error) {
 		return 0, unseen(err)
 	}
 	defer unix.Close(fd)
-	for _, name := range control.Settings() {
-		err = eye.Again(filepath.Join(dir, name), func() error { return sum.add(fd, name, 1) })
-		if err != nil {
-			break
-		}
+	for _, name := range control.Settings() { // what one holds too much of, or hides, keeps no other from being looked at
+		err = errors.Join(err, eye.Again(filepath.Join(dir, name), func() error { return sum.add(fd, name, 1) }))
 	}
 	return sum.Sum64(), err
 }
@@ -354,12 +355,21 @@ func (h hashed) commands(todo []byte) (any bool) {
 }
 
 // hashed sums up stamps and contents, for this process: by a seed that none of those who write them knows.
-type hashed struct{ hash.Hash64 }
+type hashed struct {
+	hash.Hash64
+	left *allowance // nil is no bound over all
+}
+
+// An allowance is what one look may still read, over all that it looks at in this way.
+type allowance struct {
+	names int
+	bytes int64
+}
 
 func newSum() hashed {
 	sum := &maphash.Hash{}
 	sum.SetSeed(seed())
-	return hashed{sum}
+	return hashed{Hash64: sum}
 }
 
 var seed = sync.OnceValue(maphash.MakeSeed)
@@ -396,7 +406,10 @@ func (h hashed) each(dir int, name string, do func(fd int, name string) error) e
 		names = append(names, e.Name())
 		return len(names) <= targetMax
 	})
-	if err == nil && len(names) > targetMax {
+	if h.left != nil {
+		h.left.names -= len(names)
+	}
+	if err == nil && (len(names) > targetMax || h.left != nil && h.left.names < 0) {
 		err = errFlood
 	}
 	if err != nil {

@@ -57,8 +57,11 @@ func (w *Watch) renewTargets(eye *control.Eye, r Repository, before, now *state)
 		was := before.at(t.name)
 		stamp, unseen := w.stamp(eye, t.name)
 		if t.stamp, t.content = stamp, was.content; t.linked || was.stamp != stamp || was.path != t.path {
-			content, unread := contentOf(eye, t.path)
-			t.content, unseen = content, errors.Join(unseen, unread)
+			content, unread := w.content(eye, t.path)
+			if unread == nil { // else what was known stays, and that is told
+				t.content = content
+			}
+			unseen = errors.Join(unseen, unread)
 		}
 		err = errors.Join(err, unseen)
 	}
@@ -80,7 +83,7 @@ func (w *Watch) asBefore(eye *control.Eye, targets []target) bool {
 	return !slices.ContainsFunc(targets, func(t target) bool {
 		stamp, err := w.stamp(eye, t.name)
 		if err == nil && stamp == t.stamp && t.linked { // what is written by a mapping may leave all times as they are
-			stamp, err = contentOf(eye, t.path)
+			stamp, err = w.content(eye, t.path)
 			return err != nil || stamp != t.content
 		}
 		return err != nil || stamp != t.stamp
@@ -125,7 +128,7 @@ func (w *Watch) stamp(eye *control.Eye, name string) (uint64, error) {
 	if err != nil || !place.There {
 		return 0, err
 	}
-	sum, err := sumOf(eye, place.Path, hashed.add)
+	sum, err := w.sumOf(eye, place.Path, hashed.add)
 	if err != nil || !place.Linked() {
 		return sum, err
 	}
@@ -137,17 +140,17 @@ func (w *Watch) stamp(eye *control.Eye, name string) (uint64, error) {
 	return all.Sum64(), nil
 }
 
-// contentOf sums up what is at an absolute path without links: what files hold, whether they are programs, where links lead. So what
+// content sums up what is at an absolute path without links: what files hold, whether they are programs, where links lead. So what
 // git writes anew, and leaves as it was, is the same. 0 is nothing.
-func contentOf(eye *control.Eye, path string) (uint64, error) {
+func (w *Watch) content(eye *control.Eye, path string) (uint64, error) {
 	if kind, err := eye.Kind(path); kind == 0 {
 		return 0, err
 	}
-	return sumOf(eye, path, hashed.content)
+	return w.sumOf(eye, path, hashed.content)
 }
 
 // sumOf sums up what is at an absolute path without links, in one of two ways.
-func sumOf(eye *control.Eye, path string, add func(h hashed, dir int, name string, deep int) error) (uint64, error) {
+func (w *Watch) sumOf(eye *control.Eye, path string, add func(h hashed, dir int, name string, deep int) error) (uint64, error) {
 	sum, dir := newSum(), filepath.Dir(path)
 	err := eye.Again(path, func() error {
 		fd, err := openBelow(unix.AT_FDCWD, dir)
@@ -156,6 +159,7 @@ func sumOf(eye *control.Eye, path string, add func(h hashed, dir int, name strin
 		}
 		defer unix.Close(fd)
 		sum = newSum()
+		sum.left = &w.left
 		return add(sum, fd, filepath.Base(path), targetDeep)
 	})
 	if gone(err) {
@@ -180,7 +184,11 @@ func (h hashed) content(dir int, name string, deep int) error {
 			return unseen(err)
 		}
 		defer f.Close()
-		if n, err := io.Copy(h, io.LimitReader(f, fileMax)); err == nil && n == s.Size {
+		if h.left.bytes <= 0 {
+			return errFlood
+		}
+		n, err := io.Copy(h, io.LimitReader(f, fileMax))
+		if h.left.bytes -= n; err == nil && n == s.Size {
 			return nil
 		}
 	case unix.S_IFLNK:

@@ -25,7 +25,8 @@ type Watch struct {
 	mu          sync.Mutex
 	top         *dir
 	dirs        int
-	above       *state // of the repository in which the workspace lies; nil is none
+	above       *state    // of the repository in which the workspace lies; nil is none
+	left        allowance // of the look under way
 	partial     bool
 	active      map[*Span]bool
 	lasting     int
