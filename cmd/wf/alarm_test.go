@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"wf/api"
 	"wf/files/filestest"
@@ -108,6 +109,7 @@ func TestF305ATriggerThatStopsIsAnAlarm(t *testing.T) {
 			default:
 				alarms[w.name] = w.hook
 			}
+			if w.name == "renamed" { <-time.After(5200 * time.Millisecond) }
 			if w.stop != nil {
 				w.stop(t, dir, w.name+".yaml")
 			}
@@ -136,7 +138,7 @@ func TestF305ATriggerThatStopsIsAnAlarm(t *testing.T) {
 	check := func(stopped map[string]notify.Message) {
 		t.Helper()
 		s.awaitTriggers("stopped", len(alarms))
-		log, list := s.err.String(), map[string]api.Workflow{}
+		list := map[string]api.Workflow{}
 		var listed struct{ Items []api.Workflow }
 		s.call("GET", "/v1/workflows", nil, &listed)
 		for _, x := range listed.Items {
@@ -161,9 +163,9 @@ func TestF305ATriggerThatStopsIsAnAlarm(t *testing.T) {
 			if w.hook {
 				kind = protocol.TriggerWebhook
 			}
-			lines := regexp.MustCompile(fmt.Sprintf(`(?m)^.*the %s is (stopped|no more).*workflow=%s .*$`, kind, w.name)).FindAllString(log, -1)
+			ofIt := fmt.Sprintf(`(?m)^.*the %s is (stopped|no more).*workflow=%s .*$`, kind, w.name)
 			if _, alarm := alarms[w.name]; !alarm {
-				if len(lines) > 0 && !w.gone {
+				if lines := regexp.MustCompile(ofIt).FindAllString(s.err.String(), -1); len(lines) > 0 && !w.gone {
 					t.Errorf("%s: the log tells of what is served: %s", w.name, lines)
 				}
 				continue
@@ -176,7 +178,7 @@ func TestF305ATriggerThatStopsIsAnAlarm(t *testing.T) {
 			if x.Name != w.name || x.Stopped == nil || x.Next != nil || !strings.Contains(problem, "it was served until "+*x.Stopped) || !strings.Contains(problem, w.why) || (x.Schedule != nil) == w.hook || (x.Webhook != "") != w.hook {
 				t.Errorf("%s: the list has %+v", w.name, x)
 			}
-			if len(lines) != 1 || !strings.Contains(lines[0], "ERROR") {
+			if lines := s.awaitLines(ofIt); len(lines) != 1 || !strings.Contains(lines[0], "ERROR") {
 				t.Errorf("%s: the log has %q", w.name, lines)
 			}
 			if !strings.Contains(item.Text, fmt.Sprintf("the %s of %s: %s", kind, w.name, problem)) {
@@ -190,8 +192,7 @@ func TestF305ATriggerThatStopsIsAnAlarm(t *testing.T) {
 	goneOnce := func() {
 		t.Helper()
 		for _, name := range gone {
-			awaitText(t, "workflow="+name, s.err)
-			lines := regexp.MustCompile(fmt.Sprintf(`(?m)^.*is no more: .*workflow=%s .*$`, name)).FindAllString(s.err.String(), -1)
+			lines := s.awaitLines(fmt.Sprintf(`(?m)^.*is no more: .*workflow=%s .*$`, name))
 			if len(lines) != 1 || !strings.Contains(lines[0], "INFO") {
 				t.Errorf("%s: the log has %q", name, lines)
 			}
@@ -209,9 +210,7 @@ func TestF305ATriggerThatStopsIsAnAlarm(t *testing.T) {
 	s.awaitTriggers("stopped", 0)
 	s.awaitTriggers("served", all)
 	for name := range again {
-		if !regexp.MustCompile("is served again.* workflow=" + name + " ").MatchString(s.err.String()) {
-			t.Errorf("%s: the log does not say that it is served again", name)
-		}
+		s.awaitLines("is served again.* workflow=" + name + " ")
 	}
 
 	s.stop()
@@ -251,6 +250,16 @@ func TestF305ATriggerThatStopsIsAnAlarm(t *testing.T) {
 		t.Errorf("one notification more: %+v", m)
 	default:
 	}
+}
+
+// awaitLines waits until the log has what a pattern finds: it is read beside what the metrics and notifications say.
+func (s *served) awaitLines(pattern string) (lines []string) {
+	s.t.Helper()
+	filestest.Until(s.t, pattern+" is in the log", func() bool {
+		lines = regexp.MustCompile(pattern).FindAllString(s.err.String(), -1)
+		return len(lines) > 0
+	}, nil)
+	return lines
 }
 
 // awaitTriggers waits until the metrics have so many schedules and webhooks in a state.
