@@ -261,7 +261,7 @@ func failure(name string, e *model.Error) *protocol.Failure {
 	}
 	return &protocol.Failure{
 		ErrorInfo: protocol.ErrorInfo{Code: string(e.Class), Phase: "model", Message: fmt.Sprintf(message, name) + ": " + said},
-		Class:     string(e.Class), Err: e,
+		Class:     string(e.Class), Keeps: true, Err: e,
 	}
 }
 

@@ -48,7 +48,7 @@ type visit struct {
 // attempt is what begins anew after a failed attempt, besides what prompt.Work holds of it.
 type attempt struct {
 	old     bool                         // the first pending call may have been started by a process that died
-	paused  bool                         // the run was suspended, and not gone on with since
+	paused  bool                         // the run was suspended, or an attempt failed, and it was not gone on with since
 	torn    bool                         // a process died while the first pending call stood
 	asked   map[string]string            // calls for which a person was asked → the digest of what was shown
 	decided map[string]protocol.Approval // call → what was decided, as journaled
@@ -112,7 +112,13 @@ func (v *visit) replay(transcript []protocol.Entry) error {
 func (v *visit) take(data protocol.Data) {
 	switch d := data.(type) {
 	case protocol.AttemptFailed:
-		v.attempt = newAttempt()
+		if !d.Keeps {
+			v.attempt = newAttempt()
+			return
+		}
+		v.paused, v.old = true, v.torn // as below: what was started has its result
+	case protocol.StepStarted:
+		v.paused = false
 	case protocol.ToolCall:
 		v.used[d.Call] = true
 		v.lost[d.Call] = roles.HasMark(d.Args.S)

@@ -272,7 +272,7 @@ func (d *driver) conclude(ctx context.Context, w *worker, end *outcome) ([]cas.D
 		}
 		return nil, nil, nil
 	case end.timedOut:
-		failure = &protocol.Failure{Class: "timeout", ErrorInfo: protocol.ErrorInfo{Code: "timeout", Phase: string(role.Action),
+		failure = &protocol.Failure{Class: "timeout", Keeps: role.Action == protocol.ActPrompt, ErrorInfo: protocol.ErrorInfo{Code: "timeout", Phase: string(role.Action),
 			Message: "timed out after " + (time.Duration(role.Timeout) * time.Microsecond).String()}}
 	case errors.As(end.err, &failure) && !failure.Suspend:
 	case ctx.Err() != nil || errors.Is(end.err, context.Canceled) || errors.Is(end.err, errStopped) || errors.Is(end.err, cas.ErrAged):
@@ -286,7 +286,9 @@ func (d *driver) conclude(ctx context.Context, w *worker, end *outcome) ([]cas.D
 	}
 	now := d.e.now()
 	if at, ok := rules.RetryAt(role.Retry, failure.Class, v.Begun.Attempt, now, rand.Float64()); ok && d.s.MayAwait(v.Begun.Via, now, at) {
-		return []cas.Draft{{Step: w.step, Data: attemptFailed(&v, failure, at)}}, nil, nil
+		failed := attemptFailed(&v, failure, at)
+		failed.Keeps = failed.Keeps && !role.Retry.Anew
+		return []cas.Draft{{Step: w.step, Data: failed}}, nil, nil
 	}
 	return d.failed(w, &v, end, failure)
 }
@@ -302,7 +304,7 @@ func (d *driver) failed(w *worker, v *rules.Visit, end *outcome, f *protocol.Fai
 
 // attemptFailed is the event of an attempt that failed, with what differs between machines; retryAt is 0 for never.
 func attemptFailed(v *rules.Visit, f *protocol.Failure, retryAt int64) protocol.AttemptFailed {
-	x := protocol.AttemptFailed{Attempt: v.Begun.Attempt, Error: f.ErrorInfo, RetryAt: retryAt}
+	x := protocol.AttemptFailed{Attempt: v.Begun.Attempt, Error: f.ErrorInfo, RetryAt: retryAt, Keeps: f.Keeps}
 	x.Error.Message = clean(f.Message)
 	if f.Detail != "" {
 		x.Error.Message += ": " + f.Detail

@@ -286,6 +286,7 @@ type Retry struct {
 	Factor   string   `cbor:"factor,omitempty" json:"factor,omitempty"`          // decimal; default 2
 	MaxDelay int64    `cbor:"max_delay,omitempty" json:"max_delay_us,omitempty"` // µs; default 60 s
 	On       []string `cbor:"on,omitempty" json:"on,omitempty"`
+	Anew     bool     `cbor:"anew,omitempty" json:"anew,omitempty"` // an agent's further attempt does not go on where the one before ended
 }
 
 // CompactionSpec is when a conversation is summarised.

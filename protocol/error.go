@@ -150,7 +150,9 @@ type Failure struct {
 	Class string // timeout, rate_limit, server_error, invalid_output, exit_code, exit_75, …
 	// Suspend parks the run instead of failing the visit: credentials, an unreachable model.
 	Suspend bool
-	Err     error // what it wraps, or nil
+	// Keeps says that a further attempt goes on where this one ended: see AttemptFailed.
+	Keeps bool
+	Err   error // what it wraps, or nil
 	// Detail is added to the message in the journal alone: what is not the same on every machine,
 	// such as the id of a run.
 	Detail string

@@ -68,6 +68,9 @@ type AttemptFailed struct {
 	Attempt int       `cbor:"attempt" json:"attempt"`
 	Error   ErrorInfo `cbor:"error" json:"error"`
 	RetryAt int64     `cbor:"retry_at" json:"retry_at"` // unix µs; 0 when there is no further try
+	// Keeps is set where a further attempt goes on with what the journal holds of the visit, but for a reply that was
+	// not whole; without it the visit begins anew.
+	Keeps bool `cbor:"keeps,omitempty" json:"keeps,omitempty"`
 }
 
 // StepCompleted ends a visit, also one that failed for good.

@@ -53,7 +53,11 @@ func (w *Work) Add(data ...protocol.Data) error {
 func (w *Work) add(data protocol.Data, ofRun bool) error {
 	switch d := data.(type) {
 	case protocol.AttemptFailed:
-		w.again()
+		if d.Keeps {
+			w.goOn(d.Error.Code)
+		} else {
+			w.again()
+		}
 	case protocol.StepStarted:
 		if d.Messages > 0 {
 			w.Announced = false // P_k holds what was said while the visit was interrupted

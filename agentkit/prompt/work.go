@@ -85,6 +85,26 @@ func (w *Work) again() {
 	}
 }
 
+// goOn begins another attempt where the one that failed with code ended. Of a reply that was not whole nothing stays, nor of
+// one that came when the turns were over: its calls never ran. Once a higher limit holds, the visit goes on from there.
+func (w *Work) goOn(code string) {
+	w.model, w.reply, w.said = 0, protocol.Message{}, false
+	switch {
+	case w.Failure != nil: // the reply is not in the tail
+		w.Done, w.Failure = nil, nil
+		w.turns--
+	case code == codeMaxTurns && len(w.Pending) > 0: // the limit was lower then
+		w.tail, w.Pending = w.tail[:len(w.tail)-1], nil
+		w.turns--
+	}
+	w.last = w.last && w.turns >= w.most()+w.corrections
+	if w.Task != nil {
+		w.Task.stops = 0
+	}
+}
+
+const codeMaxTurns = "max_turns"
+
 // Request is what is sent: P_k and everything said since.
 func (w *Work) Request() []protocol.Message {
 	return append(w.Prompt[:len(w.Prompt):len(w.Prompt)], w.tail...)
@@ -188,9 +208,9 @@ func (w *Work) outOfTurns(reply protocol.Message) {
 		w.Done.Text = &reply.Content
 	}
 	w.Failure = &protocol.Failure{
-		ErrorInfo: protocol.ErrorInfo{Code: "max_turns", Phase: "agent",
+		ErrorInfo: protocol.ErrorInfo{Code: codeMaxTurns, Phase: "agent",
 			Message: fmt.Sprintf("no answer within %d turns, nor when asked to conclude", w.most())},
-		Class: "max_turns",
+		Class: codeMaxTurns, Keeps: true,
 	}
 }
 

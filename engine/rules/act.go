@@ -72,9 +72,10 @@ type storedVisit struct {
 	Status   protocol.StepStatus `cbor:"status"`
 	Kept     protocol.Link       `cbor:"kept,omitempty,omitzero"` // the files that its sub-workflow keeps
 	LastErr  string              `cbor:"lastErr"`
-	LastCode string              `cbor:"lastCode"` // of the Error that parked it
-	Again    bool                `cbor:"again"`    // it was started before: there is a transcript
-	Anew     bool                `cbor:"anew"`     // the next step_started is a further attempt
+	LastCode string              `cbor:"lastCode"`        // of the Error that parked it
+	Again    bool                `cbor:"again"`           // it was started before: there is a transcript
+	Anew     bool                `cbor:"anew"`            // the next step_started is a further attempt
+	Keeps    bool                `cbor:"keeps,omitempty"` // which goes on where the one before ended
 
 	Size      int64 `cbor:"size"`                // tokens of its first request, 0 while that is not known, or unsized
 	Compacted bool  `cbor:"compacted"`           // Resumes is a Compaction that it made itself

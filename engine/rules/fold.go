@@ -130,7 +130,7 @@ func (s *State) move(step string, seq protocol.Seq, ts int64, typ protocol.Event
 			return err
 		}
 		s.Totals.Attempts++
-		v.LastErr, v.LastCode, v.Anew, v.Reused = d.Error.Message, "", true, false
+		v.LastErr, v.LastCode, v.Anew, v.Keeps, v.Reused = d.Error.Message, "", true, d.Keeps, false
 		if v.of.Via == protocol.ViaAlways && s.Closing != nil {
 			s.Closing.Last = d.Error
 		}
@@ -308,7 +308,9 @@ func (s *State) stepStarted(step string, seq protocol.Seq, d protocol.StepStarte
 		s.to(v, Runs, 0)
 	}
 	if d.Attempt > v.Attempt {
-		v.Size, v.Escalated = 0, 0
+		if !v.Keeps {
+			v.Size, v.Escalated = 0, 0
+		}
 		if a.Via == protocol.ViaAlways && s.Closing != nil {
 			s.Closing.Attempts++
 		}

@@ -97,7 +97,11 @@ func (r *cacheReader) event(x *protocol.Entry) (*cacheCall, error) {
 		}
 		r.byCID[d.Record] = step
 	case protocol.EvAttemptFailed:
-		if p := r.prompts[step]; p != nil {
+		d, err := cas.DecodeData[protocol.AttemptFailed](&x.Event)
+		if err != nil {
+			return nil, err
+		}
+		if p := r.prompts[step]; p != nil && !d.Keeps {
 			p.fresh = true
 		}
 	case protocol.EvCompacted:
