@@ -24,14 +24,6 @@ import (
 	"wf/roles"
 )
 
-// How a model call that failed for now is made again. A server that asks for more than MaxWait with
-// Retry-After fails the call at once; the role's own retry may then come back later.
-const (
-	Tries   = 4                      // of one model call, the first included
-	Backoff = 500 * time.Millisecond // before the second try, then twice as long each time
-	MaxWait = 30 * time.Second       // before any try
-)
-
 // Agent performs the visits of roles with a prompt. It implements roles.Performer and
 // roles.Preparer. The zero value works: models by the environment, the tools of package tool,
 // their own policies.
@@ -89,6 +81,11 @@ type Agent struct {
 
 	// Window is how many tokens a model can read, by its name; 0 is not known. nil knows none.
 	Window func(name string) int
+
+	// Patience is for how long a call waits for the provider of a model, by its name, while that is down or busy; ok is
+	// that its config says so. The role's own word goes before it, and Patient before both. nil says nothing.
+	Patience func(name string) (d time.Duration, ok bool)
+	Patient  *time.Duration
 }
 
 // Prepare fixes the tool list and the dynamic text of a visit. A visit that goes on with a

@@ -20,7 +20,7 @@ import (
 // errOverflow is a request that was refused for its size. The refusal is journaled and taken in.
 var errOverflow = errors.New("the request holds more than the model reads")
 
-// ask makes one model call, trying again and falling back as the class of a failure allows,
+// ask makes one model call, waiting and going on to other models as the failures allow,
 // and journals the reply before anything is done with it. Every call leaves a usage event, a
 // failed one without counts.
 //
@@ -28,15 +28,15 @@ var errOverflow = errors.New("the request holds more than the model reads")
 // being written; act waits before an effect. A crash may so lose replies and what was read
 // after them: they are asked for again, by the same requests.
 func (v *visit) ask(ctx context.Context) error {
-	for try := 1; ; try++ {
-		name, m, err := v.open(ctx)
-		if err != nil {
-			return err
-		}
-		if err := v.announce(ctx, name); err != nil {
-			return err
-		}
-		err = v.call(ctx, name, m)
+	if v.Model() == "" {
+		return failure("", &model.Error{Class: model.Unavailable, Message: fmt.Sprintf(
+			"the role %s names no model. Fixes: name one with --model; or as model: of the role or under defaults; "+
+				"or, with answers from a file, as script/FILE", v.turn.Role.Name)})
+	}
+	o := outage{patience: v.patience(), models: make([]failing, v.Models())}
+	for {
+		i, name := v.At(), v.Model()
+		heard, err := v.try(ctx, name)
 		if err == nil {
 			return nil
 		}
@@ -50,57 +50,34 @@ func (v *visit) ask(ctx context.Context) error {
 		if failed.Overflow != nil {
 			return errOverflow
 		}
-		if failed.Class.Temporary() && try < Tries {
-			if wait, ok := backoff(try, failed.RetryAfter); ok {
-				if err := model.Wait(ctx, model.Later(wait)); err != nil {
-					return err
-				}
-				continue
-			}
+		then, wait, ok := o.next(i, failed, heard, time.Now(), model.Later)
+		if !ok {
+			return v.failed(name, failed, o.lasted(i, failed))
 		}
-		if failed.Class == model.Invalid || v.Fallback() == "" {
-			return v.failed(name, failed, try)
-		}
-		if err := v.fallBack(ctx, name, failed); err != nil {
+		if err := v.waitOut(ctx, name, wait, failed); err != nil {
 			return err
 		}
-		try = 0
-	}
-}
-
-// open gives the model at hand, or the first of those after it that can be opened.
-func (v *visit) open(ctx context.Context) (string, llms.Model, error) {
-	if v.Model() == "" {
-		return "", nil, failure("", &model.Error{Class: model.Unavailable, Message: fmt.Sprintf(
-			"the role %s names no model. Fixes: name one with --model; or as model: of the role or under defaults; "+
-				"or, with answers from a file, as script/FILE", v.turn.Role.Name)})
-	}
-	var first error
-	for {
-		name := v.Model()
-		m, err := v.agent.open(name, filepath.Dir(v.turn.File))
-		if err == nil {
-			return name, m, nil
-		}
-		e, ok := errors.AsType[*model.Error](err)
-		if !ok {
-			e = &model.Error{Class: model.Unavailable, Message: err.Error(), Err: err}
-		}
-		if first == nil {
-			first = v.failed(name, e, 1)
-		}
-		if v.Fallback() == "" {
-			return "", nil, first
-		}
-		if err := v.fallBack(ctx, name, e); err != nil {
-			return "", nil, err
+		if then != i {
+			if err := v.journal(ctx, protocol.ModelFallback{From: name, To: v.Nth(then), Reason: string(failed.Class)}); err != nil {
+				return err
+			}
 		}
 	}
 }
 
-func (v *visit) fallBack(ctx context.Context, from string, why *model.Error) error {
-	to := v.Fallback()
-	return v.journal(ctx, protocol.ModelFallback{From: from, To: to, Reason: string(why.Class)})
+// try asks a model once. heard is that its answer began.
+func (v *visit) try(ctx context.Context, name string) (heard bool, err error) {
+	m, err := v.agent.open(name, filepath.Dir(v.turn.File))
+	if err != nil {
+		if e, ok := errors.AsType[*model.Error](err); ok {
+			return false, e
+		}
+		return false, &model.Error{Class: model.Unavailable, Message: err.Error(), Err: err}
+	}
+	if err := v.announce(ctx, name); err != nil {
+		return false, err
+	}
+	return v.call(ctx, name, m)
 }
 
 // announce journals the digest of P_k, once in an attempt.
@@ -113,23 +90,24 @@ func (v *visit) announce(ctx context.Context, name string) error {
 	})
 }
 
-// call makes one request, journals what came of it, and takes it in.
-func (v *visit) call(ctx context.Context, name string, m llms.Model) error {
+// call makes one request, journals what came of it, and takes it in. heard is that an answer began.
+func (v *visit) call(ctx context.Context, name string, m llms.Model) (heard bool, err error) {
 	a := aside{model: name, messages: v.Request(), offer: v.offer}
 	a.request = v.describe(a.messages)
 	a.request.Call, a.request.Prompt = v.calls, len(v.Prompt)
 
 	watch := newWatch(v.emit, v.hidden)
 	r, usage, err := v.generate(ctx, m, watch, a, llms.WithStreamingFunc(watch.text), llms.WithStreamingReasoningFunc(watch.thinking))
+	heard = watch.heard()
 	if ctx.Err() != nil {
-		return err
+		return heard, err
 	}
 	if werr := watch.end(ctx); werr != nil {
-		return werr
+		return heard, werr
 	}
 	failed, ok := errors.AsType[*model.Error](err)
 	if err != nil && !ok {
-		return fmt.Errorf("role %s: %w", v.turn.Role.Name, err)
+		return heard, fmt.Errorf("role %s: %w", v.turn.Role.Name, err)
 	}
 	v.calls++
 	if err != nil {
@@ -139,23 +117,23 @@ func (v *visit) call(ctx context.Context, name string, m llms.Model) error {
 			usage.TotalMS = ms
 		}
 		if err := v.journal(ctx, usage); err != nil {
-			return err
+			return heard, err
 		}
 		if failed.Overflow != nil {
 			v.refusal = v.why(failed)
 		}
-		return failed
+		return heard, failed
 	}
 	watch.times(&usage)
 	if usage.Stop, err = model.StopOf(name, r); err != nil { // paid for all the same
 		if err := v.emit(ctx, usage); err != nil {
-			return err
+			return heard, err
 		}
-		return err
+		return heard, err
 	}
 	_, events := v.reply(r)
 	v.old = false
-	return v.journal(roles.Soon(ctx), append(events, usage)...)
+	return heard, v.journal(roles.Soon(ctx), append(events, usage)...)
 }
 
 // describe is what a request holds beside its messages.
@@ -224,18 +202,16 @@ func (v *visit) reply(r *llms.ContentResponse) (protocol.Message, []protocol.Dat
 
 func valid(s string) string { return strings.ToValidUTF8(s, "�") }
 
-// failed is how a call ends the attempt after so many tries: which model, the status, the
-// provider's own words, and what to do. What goes into a record says nothing of this machine.
-func (v *visit) failed(name string, e *model.Error, tries int) *protocol.Failure {
+// failed is how a call ends the attempt: which model, the status, the provider's own words, how
+// long it was tried, and what to do. What goes into a record says nothing of this machine.
+func (v *visit) failed(name string, e *model.Error, lasted string) *protocol.Failure {
 	f := failure(name, e)
-	if e.Class.Temporary() {
-		if tries > 1 {
-			f.Message += fmt.Sprintf(", in each of %d tries", tries)
-		}
+	if e.MayPass() {
+		f.Message += lasted
 		if e.RetryAfter > 0 {
 			f.Message += fmt.Sprintf("; the provider asks to wait %v", e.RetryAfter.Round(time.Second))
 		}
-		f.Message += ". Fixes: try again later; or give the role a retry:, or a further model"
+		f.Message += ". Fixes: wf resume goes on from here later; or give the role a retry:, more patience:, or a further model"
 	}
 	f.Message = v.clean(valid(f.Message))
 	return f
@@ -255,27 +231,23 @@ func failure(name string, e *model.Error) *protocol.Failure {
 		model.Timeout:     "the model %s did not answer in time",
 		model.Invalid:     "the model %s refuses the request",
 	}[e.Class]
-	said := strings.TrimPrefix(e.Error(), "model "+name+": ")
-	if r := []rune(said); len(r) > saidMax {
-		said = string(r[:saidMax]) + "…"
-	}
 	return &protocol.Failure{
-		ErrorInfo: protocol.ErrorInfo{Code: string(e.Class), Phase: "model", Message: fmt.Sprintf(message, name) + ": " + said},
+		ErrorInfo: protocol.ErrorInfo{Code: string(e.Class), Phase: "model", Message: fmt.Sprintf(message, name) + ": " + wordsOf(name, e)},
 		Class:     string(e.Class), Keeps: true, Err: e,
 	}
 }
 
+// wordsOf is what a failure tells in the words of the provider.
+func wordsOf(name string, e *model.Error) string {
+	text := strings.TrimPrefix(e.Error(), "model "+name+": ")
+	if r := []rune(text); len(r) > saidMax {
+		text = string(r[:saidMax]) + "…"
+	}
+	return text
+}
+
 // saidMax bounds, in runes, what a failure tells of a provider's words.
 const saidMax = 800
-
-// backoff is how long to wait before the next try; ok is false where the server asks for more
-// than MaxWait.
-func backoff(try int, after time.Duration) (wait time.Duration, ok bool) {
-	if after > 0 {
-		return after, after <= MaxWait
-	}
-	return min(Backoff<<(try-1), MaxWait), true
-}
 
 // cacheKey is the same for all calls of a role in a run, and in forks of the run, and says nothing about either.
 func cacheKey(turn *protocol.Turn, role string) string {

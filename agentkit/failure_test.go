@@ -85,7 +85,7 @@ func TestTemporaryFailuresAreTriedAgain(t *testing.T) {
 		if d, least := time.Since(start), Backoff+7*time.Second; d < least || d > least+least/5 {
 			t.Errorf("waited %v", d)
 		}
-		if d := cmp.Diff([]string{"prompt", "usage", "usage", "text+usage"}, j.types()); d != "" {
+		if d := cmp.Diff([]string{"prompt", "usage", "usage", "held", "released", "text+usage"}, j.types()); d != "" {
 			t.Error(d)
 		}
 		if u := find[protocol.Usage](j)[0]; u.Input != nil || u.Output != nil {
@@ -101,9 +101,9 @@ func TestFailuresThatLastEndTheAttempt(t *testing.T) {
 		suspend bool
 		message string
 	}{
-		"server errors":   {strings.Repeat("{error: {status: 503}},", 9), "server_error", false, "the model script/replies.yaml failed to answer: status 503: scripted error, in each of 4 tries. Fixes: try again later; or give the role a retry:, or a further model"},
-		"rate limit":      {strings.Repeat("{error: {status: 429}},", 9), "rate_limit", false, "the model script/replies.yaml refuses: too many requests: status 429: scripted error, in each of 4 tries. Fixes: try again later; or give the role a retry:, or a further model"},
-		"a far Retry":     {"{error: {status: 429, retry_after: 1h}}", "rate_limit", false, "the model script/replies.yaml refuses: too many requests: status 429: scripted error; the provider asks to wait 1h0m0s. Fixes: try again later; or give the role a retry:, or a further model"},
+		"server errors":   {strings.Repeat("{error: {status: 503}},", 99), "server_error", false, "the model script/replies.yaml failed to answer: status 503: scripted error, again and again for 10m0s. Fixes: wf resume goes on from here later; or give the role a retry:, more patience:, or a further model"},
+		"rate limit":      {strings.Repeat("{error: {status: 429}},", 99), "rate_limit", false, "the model script/replies.yaml refuses: too many requests: status 429: scripted error, again and again for 10m0s. Fixes: wf resume goes on from here later; or give the role a retry:, more patience:, or a further model"},
+		"a far Retry":     {"{error: {status: 429, retry_after: 1h}}", "rate_limit", false, "the model script/replies.yaml refuses: too many requests: status 429: scripted error; the provider asks to wait 1h0m0s. Fixes: wf resume goes on from here later; or give the role a retry:, more patience:, or a further model"},
 		"a bad request":   {"{error: {status: 400}}", "invalid", false, "the model script/replies.yaml refuses the request: status 400: scripted error"},
 		"a bad key":       {"{error: {status: 401, message: no key}}", "unavailable", true, "model script/replies.yaml: status 401: no key"},
 		"unmatched calls": {"", "unavailable", true, "model script/replies.yaml has no reply for coder#1, call 1: the script holds none at all"},

@@ -29,15 +29,17 @@ type holds struct {
 // watched has the calls under the context it returns watched.
 func watched(ctx context.Context, emit roles.Emit) (context.Context, *holds) {
 	h := &holds{ctx: roles.Soon(context.WithoutCancel(ctx)), emit: emit}
-	return ratelimit.WithWatcher(ctx, h.begin), h
+	return ratelimit.WithWatcher(ctx, func(x ratelimit.Hold) func() {
+		return h.begin(protocol.Held{Provider: x.Provider, Limit: string(x.Reason), Max: x.Limit})
+	}), h
 }
 
-func (h *holds) begin(x ratelimit.Hold) (released func()) {
+func (h *holds) begin(x protocol.Held) (released func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.n++; h.n == 1 {
 		h.since = time.Now()
-		h.say(protocol.Held{Provider: x.Provider, Limit: string(x.Reason), Max: x.Limit})
+		h.say(x)
 	}
 	return func() {
 		h.mu.Lock()

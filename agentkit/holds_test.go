@@ -65,7 +65,7 @@ func TestAHoldThatCannotBeJournaledIsAnError(t *testing.T) {
 	broken, why := errors.New("broken"), errors.New("why")
 	for _, err := range []error{nil, why} {
 		_, h := watched(t.Context(), func(context.Context, ...protocol.Data) error { return broken })
-		h.begin(ratelimit.Hold{})()
+		h.begin(protocol.Held{})()
 		if got := h.join(err); !slices.Contains([]error{broken, why}, got) || err != nil && got != why {
 			t.Errorf("got %v", got)
 		}

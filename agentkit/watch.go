@@ -48,6 +48,13 @@ func (w *watch) thinking(ctx context.Context, chunk, _ []byte) error {
 	return w.show(ctx, "thinking", w.thought.Write(nil, chunk))
 }
 
+// heard reports whether something came.
+func (w *watch) heard() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.clock.Answered()
+}
+
 // end shows what was held back, and tells why the stream could not be shown, nil if it could:
 // that is no fault of the model.
 func (w *watch) end(ctx context.Context) error {

@@ -82,7 +82,7 @@ func newMeters(r *metrics.Registry, version string, price func(protocol.Usage) *
 	m.limits = r.Counter("wf_limits_reached_total", "Limits of runs that were reached, by limit.", m.class("steps", "duration", "cost_usd", "tokens"))
 
 	m.held = r.Counter("wf_held_total", "Times that a visit was held by the limits of a provider, by limit.",
-		m.class(protocol.HeldByRequests, protocol.HeldByTokens, protocol.HeldByInFlight, protocol.HeldByRetryAfter))
+		m.class(protocol.HeldByRequests, protocol.HeldByTokens, protocol.HeldByInFlight, protocol.HeldByRetryAfter, protocol.HeldByOutage))
 	m.told = r.Counter("wf_notifications_total", "Attempts to deliver a notification, by what came of them; a dead one is not attempted again.",
 		metrics.Label{Name: "status", Values: []string{toldDelivered, toldFailed, toldDead}})
 

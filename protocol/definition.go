@@ -131,7 +131,8 @@ type Role struct {
 	Dynamic         []string        `cbor:"dynamic,omitempty" json:"dynamic,omitempty"`
 	Compaction      *CompactionSpec `cbor:"compaction,omitempty" json:"compaction,omitempty"`
 	Memory          *MemorySpec     `cbor:"memory,omitempty" json:"memory,omitempty"`
-	Timeout         int64           `cbor:"timeout,omitempty" json:"timeout_us,omitempty"` // µs, of one attempt
+	Timeout         int64           `cbor:"timeout,omitempty" json:"timeout_us,omitempty"`   // µs, of one attempt
+	Patience        *int64          `cbor:"patience,omitempty" json:"patience_us,omitempty"` // µs for which a call waits for its provider; missing: the provider's
 	Retry           *Retry          `cbor:"retry,omitempty" json:"retry,omitempty"`
 	MaxVisits       int             `cbor:"max_visits,omitempty" json:"max_visits,omitempty"`
 	RouteAll        bool            `cbor:"route_all,omitempty" json:"route_all,omitempty"`

@@ -27,12 +27,15 @@ type StepStarted struct {
 	Preparing bool `cbor:"preparing,omitempty" json:"preparing,omitempty"`
 }
 
-// Held is a visit that is kept back by the limits of a provider: until it is released it does nothing, and its time
+// Held is a visit that is kept back by the limits of a provider, or since that is down: until it is released it does nothing, and its time
 // does not count.
 type Held struct {
 	Provider string `cbor:"provider" json:"provider"` // as the config calls it
 	Limit    string `cbor:"limit" json:"limit"`       // HeldByRequests, …
 	Max      int64  `cbor:"max,omitempty" json:"max,omitempty"`
+	// Of an outage: in the words of the provider, and when it is asked again, in unix µs.
+	Why   string `cbor:"why,omitempty" json:"why,omitempty"`
+	Until int64  `cbor:"until,omitempty" json:"until,omitempty"`
 }
 
 // What a visit is held by.
@@ -41,6 +44,7 @@ const (
 	HeldByTokens     = "tokens"      // Max in a minute
 	HeldByInFlight   = "in_flight"   // Max at once
 	HeldByRetryAfter = "retry_after" // the provider asked to wait
+	HeldByOutage     = "outage"      // it is down, or takes no calls for now
 )
 
 // String says it in words.
@@ -54,6 +58,8 @@ func (h Held) String() string {
 		return fmt.Sprintf("waits for the limit of %s at once of the provider %s", Plural(int(h.Max), "request"), h.Provider)
 	case HeldByRetryAfter:
 		return fmt.Sprintf("waits, since the provider %s asked to", h.Provider)
+	case HeldByOutage:
+		return fmt.Sprintf("waits for the provider %s, which fails: %s", h.Provider, h.Why)
 	}
 	return "waits for the provider " + h.Provider
 }

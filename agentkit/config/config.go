@@ -86,16 +86,17 @@ func (m *Models) UnmarshalJSON(b []byte) error {
 
 // Provider is a server of models, NAME/any-model.
 type Provider struct {
-	Wire    string       `json:"wire"`              // openai or anthropic
-	BaseURL string       `json:"base_url"`          // "" is that of the wire's maker
-	KeyEnv  string       `json:"key_env"`           // variable that holds the key, "" is none
-	Context int          `json:"context"`           // window in tokens, 0 is not known
-	Engine  string       `json:"engine"`            // llama-server, or "" for no extras
-	TTL     string       `json:"cache_ttl"`         // of cache marks on the wire anthropic: 5m (default) or 1h
-	Marks   bool         `json:"cache_breakpoints"` // the wire openai takes explicit cache marks
-	Idle    Span         `json:"idle_timeout"`      // silence that ends a call, as 90s or 5m; 0 is 10 minutes before an answer, 5 within it
-	Slots   int          `json:"slots"`             // of a llama-server with --slot-save-path: save and restore that many
-	Price   *price.Price `json:"prices"`            // of all its models
+	Wire     string       `json:"wire"`              // openai or anthropic
+	BaseURL  string       `json:"base_url"`          // "" is that of the wire's maker
+	KeyEnv   string       `json:"key_env"`           // variable that holds the key, "" is none
+	Context  int          `json:"context"`           // window in tokens, 0 is not known
+	Engine   string       `json:"engine"`            // llama-server, or "" for no extras
+	TTL      string       `json:"cache_ttl"`         // of cache marks on the wire anthropic: 5m (default) or 1h
+	Marks    bool         `json:"cache_breakpoints"` // the wire openai takes explicit cache marks
+	Idle     Span         `json:"idle_timeout"`      // silence that ends a call, as 90s or 5m; 0 is 10 minutes before an answer, 5 within it
+	Patience *Patience    `json:"patience"`          // for which a call waits for a server that is down or busy; missing is 10m
+	Slots    int          `json:"slots"`             // of a llama-server with --slot-save-path: save and restore that many
+	Price    *price.Price `json:"prices"`            // of all its models
 
 	// Limits hold for all processes of this user on this machine that use its account: its key at its URL.
 	Limits ratelimit.Limits `json:"limits"`
@@ -104,7 +105,7 @@ type Provider struct {
 }
 
 // BuiltIn reports whether an entry is of a provider of this binary, which the environment reaches, and gives it limits
-// alone.
+// and patience alone.
 func (p Provider) BuiltIn() bool { return p.Wire == "" }
 
 // Span is a time that is written as 90s or 5m.
@@ -122,6 +123,18 @@ func (s *Span) UnmarshalJSON(b []byte) error {
 	}
 	*s = Span(d)
 	return nil
+}
+
+// Patience is a time that is written as 90s or 5m, or 0.
+type Patience time.Duration
+
+// UnmarshalJSON reads a time, of nothing too.
+func (p *Patience) UnmarshalJSON(b []byte) error {
+	if text := string(b); text == "0" || text == `"0"` || text == `"0s"` {
+		*p = 0
+		return nil
+	}
+	return (*Span)(p).UnmarshalJSON(b)
 }
 
 // The wires and engines there are.
@@ -182,8 +195,8 @@ func (p Provider) check(name string) error {
 		return errors.New("limits are whole numbers from 1")
 	}
 	if p.BuiltIn() && isBuiltIn(name) {
-		if limited := (Provider{Limits: p.Limits, From: p.From}); p != limited || p.Limits.None() {
-			return errors.New("without wire this is the provider of wf itself, which can be given limits alone")
+		if bounds := (Provider{Limits: p.Limits, Patience: p.Patience, From: p.From}); p != bounds || p.Limits.None() && p.Patience == nil {
+			return errors.New("without wire this is the provider of wf itself, which can be given limits and patience alone")
 		}
 		return nil
 	}

@@ -196,10 +196,10 @@ func TestMistakesInLimitsAreNamed(t *testing.T) {
 		"openai: {limits: {requests: -1}}":            "whole numbers from 1",
 		"openai: {limits: {rpm: 1}}":                  `unknown field "rpm"`,
 		"openai: {limits: {requests: many}}":          "providers.openai.limits.requests wants a whole number",
-		"openai: {limits: {requests: 1}, context: 9}": "limits alone",
-		"openai: {}":                    "limits alone",
+		"openai: {limits: {requests: 1}, context: 9}": "limits and patience alone",
+		"openai: {}":                    "limits and patience alone",
 		"mine: {limits: {requests: 1}}": "want openai or anthropic",
-		"openai: {base_url: 'http://x/v1', limits: {tokens: 1}}": "limits alone",
+		"openai: {base_url: 'http://x/v1', limits: {tokens: 1}}": "limits and patience alone",
 	} {
 		if _, err := config.Parse("c", "providers:\n  "+text+"\n"); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", text, err)

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/tmc/langchaingo/llms"
@@ -30,6 +31,11 @@ const (
 
 // Temporary reports whether the same call may work a little later.
 func (c Class) Temporary() bool { return c == RateLimit || c == ServerError || c == Timeout }
+
+// MayPass reports whether the same call may work some minutes later, when its server is less busy or runs again.
+func (e *Error) MayPass() bool {
+	return e.Class.Temporary() || errors.Is(e.Err, syscall.ECONNREFUSED)
+}
 
 // Error is a failed model call.
 type Error struct {
@@ -63,7 +69,7 @@ func ClassOfStatus(status int) Class {
 		return RateLimit
 	case status == http.StatusRequestTimeout, status == http.StatusGatewayTimeout:
 		return Timeout
-	case status >= 500:
+	case status >= 500, status == http.StatusTooEarly:
 		return ServerError
 	case status == http.StatusUnauthorized, status == http.StatusForbidden,
 		status == http.StatusNotFound, status == http.StatusPaymentRequired:

@@ -139,6 +139,9 @@ func (c *Clock) Heard() {
 	}
 }
 
+// Answered reports whether something came.
+func (c *Clock) Answered() bool { return !c.first.IsZero() }
+
 // Thought notes that a part of a thought came.
 func (c *Clock) Thought() {
 	c.thinkingTo = time.Now()

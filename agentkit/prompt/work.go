@@ -4,7 +4,6 @@ import (
 	_ "embed"
 	"fmt"
 	"maps"
-	"slices"
 	"strings"
 
 	"wf/agentkit/task"
@@ -111,22 +110,29 @@ func (w *Work) Request() []protocol.Message {
 }
 
 // Model names the model at hand, "" for none.
-func (w *Work) Model() string { return w.nth(w.model) }
+func (w *Work) Model() string { return w.Nth(w.model) }
 
-// Fallback names the model after the one at hand, "" for none.
-func (w *Work) Fallback() string { return w.nth(w.model + 1) }
+// At is the place of the model at hand among the Models.
+func (w *Work) At() int { return w.model }
 
-func (w *Work) nth(i int) string {
+// Models is how many there are.
+func (w *Work) Models() int { return len(w.models) }
+
+// Nth names a model, "" for none.
+func (w *Work) Nth(i int) string {
 	if i < len(w.models) {
 		return w.models[i]
 	}
 	return ""
 }
 
-// fallBack moves on to a model of that name, if there is one.
+// fallBack goes on to a model of that name, if there is one: behind the one at hand, else from the first.
 func (w *Work) fallBack(to string) {
-	if rest := w.models[min(w.model+1, len(w.models)):]; slices.Contains(rest, to) {
-		w.model += 1 + slices.Index(rest, to)
+	for k := range w.models {
+		if i := (w.model + 1 + k) % len(w.models); w.models[i] == to {
+			w.model = i
+			return
+		}
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"wf/api"
 	"wf/files/filestest"
@@ -109,7 +108,6 @@ func TestF305ATriggerThatStopsIsAnAlarm(t *testing.T) {
 			default:
 				alarms[w.name] = w.hook
 			}
-			if w.name == "renamed" { <-time.After(5200 * time.Millisecond) }
 			if w.stop != nil {
 				w.stop(t, dir, w.name+".yaml")
 			}

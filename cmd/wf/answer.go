@@ -62,7 +62,7 @@ that differs when it is to run is asked for again.`,
 	flags.StringVar(&f.Choice, "choice", "", "value or label of the choice")
 	flags.StringArrayVar(&f.fields, "field", nil, "a field of the form: name=value, read as the type of the field; wf show RUN lists the fields")
 	flags.StringVar(&f.Signal, "signal", "", "give this signal instead of answering a step")
-	a.trustFlag(flags)
+	a.driveFlags(flags)
 	flags.BoolVar(&f.record, "record", false, "only record the answer, do not go on")
 	return cmd
 }

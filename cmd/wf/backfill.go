@@ -50,7 +50,7 @@ WORKFLOW is a file, or the name of a workflow that wf serve would serve here; wi
 	flags.BoolVar(&f.dry, "dry-run", false, "show which were missed, and start nothing")
 	flags.IntVar(&f.parallel, "parallel", 1, "so many runs at once")
 	flags.StringVar(&f.dir, "dir", "", "workspace in which the runs work (default: here)")
-	a.trustFlag(flags)
+	a.driveFlags(flags)
 	return cmd
 }
 

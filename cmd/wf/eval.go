@@ -93,7 +93,7 @@ where every case passed, or with a baseline where nothing got worse and every ne
 	flags.StringVar(&f.sandbox, "check-sandbox", protocol.SandboxOn, "on or off: whether checks are confined; off wants trust in the suite")
 	flags.StringVar(&f.context, "context", "", "how every agent sees its past: conversation, task or fresh")
 	flags.StringArrayVar(&f.secretsOK, "allow-secret-input", nil, "an input that may hold a secret, which is then stored, shown and sent to models")
-	a.trustFlag(flags)
+	a.driveFlags(flags)
 	cmd.MarkFlagsMutuallyExclusive("live", "record")
 	return cmd
 }

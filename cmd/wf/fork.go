@@ -76,7 +76,7 @@ commands or reaches the network is made without --run, and goes on once wf store
 	flags.StringVar(&f.Note, "note", "", "why, kept with the run")
 	flags.StringArrayVar(&f.limits, "limit", nil, "a new limit: steps=60, tokens=500000, cost_usd=3 or duration=30m")
 	flags.StringArrayVar(&f.models, "model", nil, "model, or role=model, from here on; given again, the next one to try")
-	a.trustFlag(flags)
+	a.driveFlags(flags)
 	flags.BoolVar(&f.run, "run", false, "go on with it at once")
 	return cmd
 }

@@ -58,7 +58,7 @@ limit. What is recorded already is not done again. Without RUN it is the latest.
 	flags.StringVar(&record, "record", "", "append every model call to a file, which tape/FILE answers from")
 	flags.StringArrayVar(&limits, "limit", nil, "a new limit: steps=60, tokens=500000, cost_usd=3 or duration=30m")
 	flags.BoolVar(&here, "here", false, "go on in a copy of files that are on another machine; that machine keeps what it has")
-	a.trustFlag(flags)
+	a.driveFlags(flags)
 	a.everyFlag(flags)
 	flags.Int64("steps", 0, "short for --limit steps=")
 	flags.Int64("tokens", 0, "short for --limit tokens=")

@@ -87,7 +87,7 @@ func (a *app) beginFlags(flags *pflag.FlagSet, f *runFlags) {
 	flags.StringArrayVar(&f.models, "model", nil, "model for every role, or role=model; several are tried in order")
 	flags.StringVar(&f.dir, "dir", "", "workspace in which commands and tools work (default: here)")
 	flags.StringArrayVar(&f.Tags, "tag", nil, "a tag, kept with the run")
-	a.trustFlag(flags)
+	a.driveFlags(flags)
 }
 
 func (a *app) run(ctx context.Context, path string, f runFlags) error {

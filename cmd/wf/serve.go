@@ -99,7 +99,7 @@ machine too; beyond it TLS as well. For browsers it prints an address with a cod
 	flags.IntVar(&hub.Capacity, "capacity", 0, "how many runs may be driven here when the hub gives this worker another one (default: twice the CPUs, at least 4), or it takes another one of a database (default: 256)")
 	flags.BoolVar(&hub.Admin, "hub-admin", false, "let those of scope admin at the hub do here what needs it: import archives, bring definitions, choose any model")
 	lines.flags(flags)
-	a.trustFlag(flags)
+	a.driveFlags(flags)
 	return cmd
 }
 

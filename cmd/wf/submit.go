@@ -55,7 +55,7 @@ func (a *app) forRunsHere(dir, record string) error {
 	for _, flag := range []struct {
 		name  string
 		given bool
-	}{{"--dir", dir != ""}, {"--record", record != ""}, {"--trust", len(a.Trusted) > 0}, {"--trust-mcp", len(a.Setup.Options.Servers) > 0}} {
+	}{{"--dir", dir != ""}, {"--record", record != ""}, {"--patience", a.Patience != nil}, {"--trust", len(a.Trusted) > 0}, {"--trust-mcp", len(a.Setup.Options.Servers) > 0}} {
 		if flag.given {
 			return usagef("%s is for runs on this machine, not for those on %s", flag.name, server)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -166,8 +167,16 @@ func (a *app) mayRun(ctx context.Context, p *lang.Program, d compose.Definition)
 	return a.askTrust(ctx, protocol.Plural(1, "definition"), x, false)
 }
 
-// trustFlag adds what is trusted for one command alone.
-func (a *app) trustFlag(flags *pflag.FlagSet) {
+// driveFlags are those of each command that drives runs: what is trusted, and for how long providers are waited for, for it alone.
+func (a *app) driveFlags(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&a.Setup.Options.Servers, "trust-mcp", nil, "start or call this server, which the workflow declares under mcp; * is all")
+	flags.Func("patience", "for how long a call waits for a provider that is down or busy, whatever roles and config say; 0 asks once (default: theirs, else 10m)", func(text string) error {
+		d, err := time.ParseDuration(text)
+		if err != nil || d < 0 {
+			return usagef("want a time such as 90s or 10m, or 0")
+		}
+		a.Patience = &d
+		return nil
+	})
 	flags.StringArrayVar(&a.Trusted, "trust", nil, "trust the definition, server or provider of this CID, for this command alone (WF_TRUST=CID,…)")
 }

@@ -134,6 +134,9 @@ func (l *loader) decodeRole(r *protocol.Role, key, n, defaults *yaml.Node) {
 	r.Model = l.models(get("model"))
 	r.Params = l.params(get("params"))
 	r.MaxTurns = l.integer(get("max_turns"))
+	if n := get("patience"); l.good(n) {
+		r.Patience = new(l.duration(n)) // of 0 it is none
+	}
 	if c := protocol.ContextMode(l.str(get("context"))); c != protocol.ContextConversation {
 		r.Context = c
 	}
@@ -431,7 +434,7 @@ func (l *loader) retry(n *yaml.Node) *protocol.Retry {
 	if n.Kind == yaml.Mapping {
 		factor, _ := parseDecimal(l.str(n.Get("factor")))
 		r = &protocol.Retry{Attempts: l.integer(n.Get("attempts")), Delay: l.duration(n.Get("delay")), Factor: factor,
-			MaxDelay: l.duration(n.Get("max_delay")), On: l.words(n.Get("on"))}
+			MaxDelay: l.duration(n.Get("max_delay")), On: l.words(n.Get("on")), Anew: l.yes(n.Get("anew"))}
 		l.retryRules(r, n)
 		slices.Sort(r.On)
 		r.On = slices.Compact(r.On)

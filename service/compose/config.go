@@ -115,6 +115,20 @@ func (u *Setup) Window(name string) int {
 	return c.Window(name)
 }
 
+// patience is for how long a call waits for the provider of a model; ok is that the user or a config says so.
+func (u *Setup) patience(name string) (time.Duration, bool) {
+	c, err := u.Config()
+	if err != nil {
+		return 0, false
+	}
+	provider, _, _ := strings.Cut(name, "/")
+	p := c.Providers[provider].Patience
+	if p == nil {
+		return 0, false
+	}
+	return time.Duration(*p), true
+}
+
 // Watermark is where the conversation of a role is compacted, in tokens, by the model it begins
 // with.
 func (u *Setup) Watermark(role *protocol.Role, model string) int64 {

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"time"
 
 	"wf/agentkit"
 	"wf/agentkit/config"
@@ -33,6 +34,8 @@ type Options struct {
 	Servers []string  // MCP servers that a workflow declares and that may start, by name; "*" is all
 	Trusted []string  // CIDs that are trusted by this process alone
 	Has     []string  // what this process has that roles may need: see protocol.ParseHas
+	// Patience goes before that of roles and providers; see agentkit.Agent. nil is theirs.
+	Patience *time.Duration
 	// Ours says that wf itself wrote all that runs: commands need no walls.
 	Ours    bool
 	Verbose bool // tell more
@@ -92,7 +95,7 @@ func (u *Setup) Warn(err error) { u.warnf("%v", err) }
 
 // newEngine joins the engine with what performs the steps. watch may be nil.
 func (u *Setup) Engine(s store.Store, watch func(api.Update)) *engine.Engine {
-	agent := agentkit.Agent{Models: u.OpenModel, Default: u.defaultModels, Window: u.Window, MCP: u.servers, Offers: &u.offers, Withheld: &u.withheld, Seal: u.sealFor("calls"), Confine: u.Confine, Inside: u.Inside, Trusted: u.trustsServer, Allowed: u.allowsServer, Memory: u.AgentMemory(s)}
+	agent := agentkit.Agent{Models: u.OpenModel, Default: u.defaultModels, Window: u.Window, Patience: u.patience, Patient: u.Options.Patience, MCP: u.servers, Offers: &u.offers, Withheld: &u.withheld, Seal: u.sealFor("calls"), Confine: u.Confine, Inside: u.Inside, Trusted: u.trustsServer, Allowed: u.allowsServer, Memory: u.AgentMemory(s)}
 	e := &engine.Engine{
 		Store:   s,
 		Version: u.Version,
