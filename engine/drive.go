@@ -370,6 +370,7 @@ func (d *driver) catchup(ctx context.Context) error {
 	if err := d.s.FoldMore(these(entries...)); err != nil {
 		return err
 	}
+	d.hurry()
 	return d.e.notifyStored(context.WithoutCancel(ctx), d.run, entries)
 }
 

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -54,13 +55,28 @@ func (d *driver) noteHold(step string, data protocol.Data) {
 	if w == nil {
 		return
 	}
-	switch data.(type) {
+	switch x := data.(type) {
 	case protocol.Held:
-		w.held = true
+		w.held, w.outage = true, x.Limit == protocol.HeldByOutage
 	case protocol.Released:
-		w.held = false
+		w.held, w.outage = false, false
 	}
 }
+
+// hurry has the visits that wait for a provider which is down go on at once, with the messages that came: somebody is there.
+func (d *driver) hurry() {
+	if len(d.s.Inbox) == 0 {
+		return
+	}
+	for _, w := range d.work {
+		if w.outage {
+			w.stop(errSpoken)
+		}
+	}
+}
+
+// errSpoken is the cause with which a visit is interrupted that is to hear what was said.
+var errSpoken = errors.New("a message came")
 
 // stopwatch ends an attempt at its timeout, with the cause errTimeout. The time in which it is held does not count.
 type stopwatch struct {

@@ -57,7 +57,7 @@ func (e *Engine) MessageBy(ctx context.Context, run protocol.RunID, by, source, 
 	})
 }
 
-// interject adds another start of an agent's visit that was interrupted, with the messages that
+// interject adds another start of a visit that was interrupted; of an agent with the messages that
 // came meanwhile. Its prompt is another one from there on.
 func (d *driver) interject(b *batch, step string, started protocol.StepStarted) error {
 	inject, err := textOf(d.from.read, protocol.Text{Link: started.Inject})

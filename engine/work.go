@@ -27,7 +27,8 @@ type worker struct {
 	waits   bool  // for a slot of the group of its role
 	refused error // why it is not performed, where its group is busy
 	busy    bool  // it is performed
-	held    bool  // kept back by the limits of a provider: it takes no place of Engine.Parallel
+	held    bool  // kept back by a provider: it takes no place of Engine.Parallel
+	outage  bool  // since that is down
 	started int64 // unix µs, since when
 }
 

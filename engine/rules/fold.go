@@ -323,7 +323,7 @@ func (s *State) stepStarted(step string, seq protocol.Seq, d protocol.StepStarte
 	if d.Compact {
 		s.Compact, v.Compact = false, true
 	}
-	v.Attempt, v.Anew = d.Attempt, false
+	v.Attempt, v.Anew, v.LastErr, v.LastCode = d.Attempt, false, "", ""
 	return nil
 }
 

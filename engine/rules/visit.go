@@ -35,7 +35,7 @@ type Visit struct {
 	Anew   bool                 // the next step_started is a further attempt
 	Reused bool                 // it has taken an earlier result, which may be half laid out
 	Told   bool                 // it was sent messages from outside
-	Error  string               // of a parked one: why
+	Error  string               // why it was parked, or its attempt failed; "" once it is begun again
 	Held   *protocol.Held       // while it runs: what keeps it back
 	Base   protocol.Link        // of the own copies of its fan-out; null before there is one
 }
