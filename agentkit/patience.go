@@ -65,7 +65,7 @@ func (o *outage) next(i int, e *model.Error, heard bool, now time.Time, later fu
 	then = -1
 	for k := range o.models {
 		j := (i + 1 + k) % len(o.models)
-		if x := &o.models[j]; !x.out && (then < 0 || x.again.Before(o.models[then].again)) {
+		if x := &o.models[j]; !x.out && (x.tries == 0 || now.Before(end)) && (then < 0 || x.again.Before(o.models[then].again)) {
 			if then = j; !x.again.After(now) {
 				break
 			}

@@ -146,6 +146,7 @@ type driver struct {
 	stored       func([]protocol.Entry, []cas.Draft)
 	held         func(*protocol.Held)
 	allHeld      bool   // as it was told to held
+	down         downtime
 	agents       bool   // the run has an agent: its commands are confined
 	changes      uint64 // commit counter of the store when the journal was last looked at
 	groups       groups // in which the run and its visits are

@@ -52,7 +52,7 @@ func (d *driver) breached(more bool) *rules.Breach {
 	if d.s.Limits.Cost > 0 {
 		_, cost = d.e.Cost(d.s.Totals)
 	}
-	return d.s.Breached(d.e.now(), cost, more)
+	return d.s.Breached(d.e.now(), cost, d.down.lasted(d.e.now()), more)
 }
 
 // suspend records a breach.

@@ -26,8 +26,29 @@ func (d *driver) places(b *batch) int {
 	return d.parallel() - (len(d.work) + len(b.begin) - idle)
 }
 
+// downtime is how long all that ran in a drive waited for providers that are down, in µs.
+type downtime struct{ since, sum int64 }
+
+// note takes in what holds all that runs, nil for nothing.
+func (t *downtime) note(by *protocol.Held, now int64) {
+	switch down := by != nil && by.Limit == protocol.HeldByOutage; {
+	case down && t.since == 0:
+		t.since = now
+	case !down && t.since != 0:
+		t.sum, t.since = t.sum+max(0, now-t.since), 0
+	}
+}
+
+func (t *downtime) lasted(now int64) int64 {
+	if t.since == 0 {
+		return t.sum
+	}
+	return t.sum + max(0, now-t.since)
+}
+
 // tellHold tells once when all that runs is held, and once when that is over.
 func (d *driver) tellHold(by *protocol.Held) {
+	d.down.note(by, d.e.now())
 	if held := by != nil; d.held != nil && held != d.allHeld {
 		d.allHeld = held
 		d.held(by)

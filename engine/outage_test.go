@@ -3,6 +3,7 @@ package engine_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -12,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -20,6 +22,8 @@ import (
 	"wf/agentkit"
 	"wf/agentkit/openai"
 	"wf/agentkit/tool"
+	"wf/api"
+	"wf/engine"
 	"wf/protocol"
 )
 
@@ -35,7 +39,7 @@ var outages = map[string]func(http.ResponseWriter){
 	"422":       status(422, "", "the reason"),
 	"425":       status(425, "", "the reason"),
 	"429":       status(429, "", "the reason"),
-	"429 later": status(429, "3600", "the reason"),
+	"429 later": status(429, "1800", "the reason"),
 	"500":       status(500, "", "the reason"),
 	"502":       page(502),
 	"503":       status(503, "1", "the reason"),
@@ -185,6 +189,28 @@ func (p *provider) note() tool.Tool {
 		}}
 }
 
+// newProvider is a provider that is asked by the agents of b; patience is theirs.
+func newProvider(t *testing.T, b *bench, patience time.Duration) *provider {
+	p := &provider{t: t, before: map[string][]json.RawMessage{}, effects: map[string][]string{}, asked: map[string]int{}}
+	s := httptest.NewServer(p)
+	t.Cleanup(s.Close)
+	b.e.Performers[protocol.ActPrompt] = agentkit.Agent{Patient: &patience, Tools: []tool.Tool{p.note()}, Models: func(name, _ string) (llms.Model, error) {
+		kind, id, _ := strings.Cut(name, "/")
+		idle := time.Minute
+		if id == "quick" {
+			idle = quiet
+		}
+		return agentkit.NonNil(openai.New(name, id, openai.Config{BaseURL: s.URL + "/" + kind + "/v1", Idle: idle}))
+	}}
+	return p
+}
+
+// once is ill once for each role.
+func once() func(role string) bool {
+	var well sync.Map
+	return func(role string) bool { _, before := well.LoadOrStore(role, true); return !before }
+}
+
 // An outage, whatever it is and whenever it comes, leaves the visit where it is: however it is gone on with, no call runs twice,
 // and each request begins with the bytes of the one before.
 func TestWhateverEndsAnAttemptTheVisitGoesOn(t *testing.T) {
@@ -197,20 +223,8 @@ func TestWhateverEndsAnAttemptTheVisitGoesOn(t *testing.T) {
 		t.Run(way, func(t *testing.T) {
 			t.Parallel()
 			b := newBench(t)
-			var well sync.Map // roles that are not ill any more
-			p := &provider{t: t, before: map[string][]json.RawMessage{}, effects: map[string][]string{}, asked: map[string]int{},
-				ill: func(role string) bool { _, ok := well.LoadOrStore(role, true); return !ok }}
-			s := httptest.NewServer(p)
-			defer s.Close()
-			agent := agentkit.Agent{Patient: new(time.Duration), Tools: []tool.Tool{p.note()}, Models: func(name, _ string) (llms.Model, error) {
-				kind, id, _ := strings.Cut(name, "/")
-				idle := time.Minute
-				if id == "quick" {
-					idle = quiet
-				}
-				return agentkit.NonNil(openai.New(name, id, openai.Config{BaseURL: s.URL + "/" + kind + "/v1", Idle: idle}))
-			}}
-			b.e.Performers[protocol.ActPrompt] = agent
+			p := newProvider(t, b, 0)
+			p.ill = once()
 			yaml, targets := "wf: 1\nname: outage\nlimits: {tokens: 100000000}\nroles:\n", []string{}
 			names := slices.Sorted(maps.Keys(outages))
 			for _, name := range names {
@@ -260,10 +274,104 @@ func TestWhateverEndsAnAttemptTheVisitGoesOn(t *testing.T) {
 			if way != "words" && len(p.broken) > 0 {
 				t.Errorf("%d requests do not begin with the one before, such as %s", len(p.broken), p.broken[0])
 			}
-			rep, err := b.e.Check(t.Context(), id, rendered)
-			if err != nil || !rep.OK() {
-				t.Errorf("%v: %+v", err, rep)
+			b.rebuilt(id)
+		})
+	}
+}
+
+// rebuilt checks that a run follows from its records, with the messages of its agents.
+func (b *bench) rebuilt(id protocol.RunID) {
+	b.t.Helper()
+	if r, err := b.e.Check(b.t.Context(), id, rendered); err != nil || !r.OK() {
+		b.t.Errorf("%v: %+v", err, r)
+	}
+}
+
+// oneOutage is a workflow of a role whose provider fails after three calls, with lines of YAML of the role.
+func oneOutage(of string, lines ...string) string {
+	return "wf: 1\nname: outage\nlimits: {tokens: 100000000, duration: 20s}\nroles:\n  a:\n    prompt: \"" + of + "/+++\"\n    tools: [note]\n    model: bad/m\n    " + strings.Join(lines, "\n    ") + "\n"
+}
+
+func TestAFurtherAttemptBeginsAnewWhereTheRoleSaysSo(t *testing.T) {
+	b := newBench(t)
+	p := newProvider(t, b, 0)
+	p.ill = once()
+	id, v := b.run(oneOutage("503", "retry: {attempts: 2, delay: 1ms, anew: true}"), nil)
+	if got := strings.Join(p.effects["503/+++"], " "); v.Status != protocol.Done || got != "0 1 2 0 1 2 3 4" {
+		t.Errorf("%s: %s, %s", v.Status, v.Reason, got)
+	}
+	b.rebuilt(id)
+}
+
+// What a role's timeout ends goes on too.
+func TestAVisitGoesOnAfterItsTimeout(t *testing.T) {
+	b := newBench(t)
+	p := newProvider(t, b, 0)
+	p.ill = once()
+	id, v := b.run(oneOutage("silence", "timeout: 1s", "retry: {attempts: 5, delay: 1ms}"), nil)
+	if got := strings.Join(p.effects["silence/+++"], " "); v.Status != protocol.Done || got != "0 1 2 3 4" {
+		t.Errorf("%s: %s, %s", v.Status, v.Reason, got)
+	}
+	b.rebuilt(id)
+}
+
+// A wait of minutes ends at once when somebody speaks, and the agent hears it; when the run is cancelled; when its process is
+// to end; and when its time is over by the clock.
+func TestAWaitForAProviderEndsAtOnce(t *testing.T) {
+	for name, c := range map[string]struct {
+		act    func(b *bench, id protocol.RunID, stop func()) error
+		status protocol.RunStatus
+		reason string
+	}{
+		"words": {func(b *bench, id protocol.RunID, _ func()) error {
+			return b.e.Message(b.t.Context(), id, "anna", "it is well again")
+		}, protocol.Done, ""},
+		"cancel": {func(b *bench, id protocol.RunID, _ func()) error {
+			return b.e.Cancel(b.t.Context(), id, "anna", "enough")
+		}, protocol.Cancelled, ""},
+		"signal": {func(_ *bench, _ protocol.RunID, stop func()) error { stop(); return nil }, protocol.Suspended, "interrupt"},
+		"clock":  {func(*bench, protocol.RunID, func()) error { return nil }, protocol.Suspended, "limit"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t)
+			p := newProvider(t, b, time.Hour)
+			var spoken atomic.Bool
+			p.ill = func(string) bool { return !spoken.Load() }
+			yaml := strings.Replace(oneOutage("429 later"), "duration: 20s", "duration: 3s", 1)
+			id, _, err := b.e.Begin(t.Context(), engine.Launch{Program: b.load(yaml), Source: []byte(yaml), Inputs: protocol.JSON("{}"), Workspace: b.dir})
+			if err != nil {
+				t.Fatal(err)
 			}
+			ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+			defer stop()
+			acted := make(chan error, 1)
+			b.e.Watch = func(n api.Update) {
+				if h, ok := n.Data.(protocol.Held); ok && h.Limit == protocol.HeldByOutage {
+					spoken.Store(name == "words")
+					go func() { acted <- c.act(b, id, stop) }()
+				}
+			}
+			st, err := b.e.Drive(ctx, id, engine.DriveOptions{By: "test"})
+			if err != nil && (name != "signal" || !errors.Is(err, context.Canceled)) || ctx.Err() != nil && name != "signal" {
+				t.Fatal(err)
+			}
+			if err := <-acted; err != nil {
+				t.Error(err)
+			}
+			if st.Status() != c.status || string(st.SuspendedBy()) != c.reason {
+				t.Errorf("the run is %s by %q", st.Status(), st.SuspendedBy())
+			}
+			if got := strings.Join(p.effects["429 later/+++"], " "); got != "0 1 2" && name != "words" || name == "words" && got != "0 1 2 3 4" {
+				t.Errorf("the calls that ran are %s", got)
+			}
+			if words := fmt.Sprintf("%s", p.before["429 later/+++"]); strings.Contains(words, "it is well again") != (name == "words") {
+				t.Errorf("the agent was sent %s", words)
+			}
+			if held, over := len(b.has(id, protocol.EvHeld)), len(b.has(id, protocol.EvReleased)); held == 0 || held != over && name != "cancel" { // a run that was cancelled tells no more
+				t.Errorf("%d holds, %d of them over", held, over)
+			}
+			b.rebuilt(id)
 		})
 	}
 }

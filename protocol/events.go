@@ -34,7 +34,7 @@ var events = []EventSpec{
 	event[TextSaid]("what a model said in one turn"),
 	event[ToolCall]("a model calls a tool: durable before the tool runs"),
 	event[ToolResult]("what a tool answered"),
-	event[Held]("a visit is kept back by the limits of a provider"),
+	event[Held]("a visit is kept back by the limits of a provider, or by its outage"),
 	event[Released]("a visit that was held goes on"),
 	event[Usage]("what one model call used"),
 	event[GroupWaiting]("an attempt waits for a slot of the concurrency group of its role"),

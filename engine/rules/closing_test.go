@@ -118,10 +118,10 @@ func TestO06aTheTimeBeforeAnAttemptCounts(t *testing.T) {
 			t.Errorf("an attempt in %d µs: %v", at, got)
 		}
 	}
-	if b := w.s.Breached(failed+protocol.ClosingTime-2000, 0, false); b != nil {
+	if b := w.s.Breached(failed+protocol.ClosingTime-2000, 0, 0, false); b != nil {
 		t.Errorf("%+v", b)
 	}
-	if b := w.s.Breached(failed+protocol.ClosingTime, 0, false); b == nil || b.Limit != rules.BoundTime {
+	if b := w.s.Breached(failed+protocol.ClosingTime, 0, 0, false); b == nil || b.Limit != rules.BoundTime {
 		t.Errorf("%+v", b)
 	}
 }

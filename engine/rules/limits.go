@@ -21,12 +21,13 @@ type Breach struct {
 
 // Breached reports the limit that forbids to go on at now (unix µs), nil where none does; of steps only
 // when more of them wait. cost is what the model calls cost at least, in pico-dollars: what has no price
-// is not counted, since a limit cannot hold what is not known. Of a run that closes it is a bound of its always roles.
-func (s *State) Breached(now, cost int64, more bool) *Breach {
+// is not counted, since a limit cannot hold what is not known. waited is for how long, in µs, all that runs waits for providers
+// that are down: no time at work, and bounded by the same limit. Of a run that closes it is a bound of its always roles.
+func (s *State) Breached(now, cost, waited int64, more bool) *Breach {
 	if s.Closing != nil {
 		return s.closingBreach(now)
 	}
-	t, l, active := &s.Totals, s.Limits, s.active(now)
+	t, l, active := &s.Totals, s.Limits, s.active(now)+waited
 	switch {
 	case l.Cost > 0 && cost >= l.Cost*picoPerMicro:
 		return &Breach{LimitCost, cost / picoPerMicro, l.Cost}

@@ -240,7 +240,12 @@ func (t *Transcript) happened(e *protocol.Entry, step string, d protocol.Data) {
 		t.stopped() // it was of a process that was killed
 		t.Status = protocol.Running
 	case protocol.Held:
-		t.note(e, false, "held: %s", d)
+		if last := len(t.Items) - 1; last >= 0 && t.Items[last].Kind == Note && t.Items[last].Step == step && strings.HasPrefix(t.Items[last].Text, "held: ") { // it waited before, too
+			t.Items[last].Text = plain.Text("held: " + d.String())
+			t.Items[last].changed()
+			return
+		}
+		t.add(&Item{Kind: Note, Seq: e.Seq, Step: step, Text: plain.Text("held: " + d.String())})
 	case protocol.LimitReached:
 		t.note(e, true, "limit %s reached: %d of %d", d.Limit, d.Value, d.Max)
 	case protocol.CompactionAsked:

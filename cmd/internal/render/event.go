@@ -54,7 +54,11 @@ func Event(d protocol.Data) string {
 	case protocol.NotStored:
 		return "its result is not kept for others: " + OneLine(strings.TrimPrefix(d.Part+": "+d.Detail.S, ": "), 160)
 	case protocol.Held:
-		return "held: " + d.String()
+		text := "held: " + OneLine(d.String(), 240)
+		if d.Until > 0 {
+			text += ", again at " + clock(d.Until)
+		}
+		return text
 	case protocol.Released:
 		return "goes on after " + Span(time.Duration(d.MS)*time.Millisecond)
 	case protocol.Usage:

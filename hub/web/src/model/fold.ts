@@ -66,6 +66,7 @@ export function heldBy(d: Record<string, unknown>): string {
     case "tokens": return `waits for the limit of ${plural(n, "token")} a minute ${of}`;
     case "in_flight": return `waits for the limit of ${plural(n, "request")} at once ${of}`;
     case "retry_after": return `waits, since the provider ${textOf(d["provider"])} asked to`;
+    case "outage": return `waits for the provider ${textOf(d["provider"])}, which fails: ${textOf(d["why"])}`;
   }
   return `waits for the provider ${textOf(d["provider"])}`;
 }
