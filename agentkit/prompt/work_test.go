@@ -40,7 +40,7 @@ type failer interface{ Fatal(...any) }
 func drawn(t *rapid.T, w *Work, n int) []protocol.Data {
 	if len(w.Pending) > 0 {
 		if rapid.IntRange(0, 9).Draw(t, "stops here") == 0 {
-			return []protocol.Data{protocol.AttemptFailed{Attempt: n}}
+			return []protocol.Data{protocol.AttemptFailed{Attempt: n, Keeps: rapid.Bool().Draw(t, "keeps")}}
 		}
 		return []protocol.Data{protocol.ToolResult{Call: w.Pending[0].ID, Content: protocol.NewText(fmt.Sprint("result ", n)), IsError: rapid.Bool().Draw(t, "wrong")}}
 	}
@@ -49,11 +49,15 @@ func drawn(t *rapid.T, w *Work, n int) []protocol.Data {
 	case "failed call":
 		return []protocol.Data{protocol.Usage{Model: w.Model()}}
 	case "fallback":
-		return []protocol.Data{protocol.ModelFallback{From: w.Model(), To: "a/2"}}
+		return []protocol.Data{protocol.ModelFallback{From: w.Model(), To: rapid.SampledFrom(w.models).Draw(t, "to")}}
 	case "refused":
 		return []protocol.Data{w.Refusal(w.Model(), 0, tokens)}
 	case "failed attempt":
-		return []protocol.Data{protocol.AttemptFailed{Attempt: n}}
+		failed := []protocol.Data{protocol.AttemptFailed{Attempt: n, Keeps: rapid.Bool().Draw(t, "keeps")}}
+		if rapid.Bool().Draw(t, "in the middle of a reply") {
+			failed = append([]protocol.Data{protocol.TextSaid{Content: protocol.NewText("half a")}}, failed...)
+		}
+		return failed
 	}
 	var said []protocol.Data
 	if rapid.Bool().Draw(t, "thinks") {
@@ -89,6 +93,10 @@ func TestWhatIsReplayedSendsTheSameRequests(t *testing.T) {
 		var before []byte // the request before, as long as the next one begins with it
 		tried := false    // the request was sent already
 		for n := range rapid.IntRange(1, 25).Draw(t, "events") {
+			if f := live.Failure; f != nil && f.Keeps { // the turns are over: it is tried again, the reply before is gone
+				commit(protocol.AttemptFailed{Attempt: n, Error: f.ErrorInfo, Keeps: true})
+				tried = true
+			}
 			if live.Done != nil {
 				break
 			}
@@ -123,11 +131,62 @@ func TestWhatIsReplayedSendsTheSameRequests(t *testing.T) {
 			commit(data...)
 			_, called := data[len(data)-1].(protocol.Usage)
 			tried = sends && !(called && (len(data) > 1 || live.over != nil))
-			if data[len(data)-1].EventType() == protocol.EvAttemptFailed {
-				before, tried = nil, false
+			if f, ok := data[len(data)-1].(protocol.AttemptFailed); ok {
+				if tried = false; !f.Keeps {
+					before = nil
+				}
 			}
 		}
 	})
+}
+
+// Once a higher limit holds, a visit whose turns were over goes on: the reply whose calls never ran is gone, and what the model
+// is sent next begins with what it was sent before.
+func TestAVisitGoesOnWithMoreTurns(t *testing.T) {
+	turn := turnOf(t, false)
+	w, err := NewWork(turn, turn.Models, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var journal []protocol.Entry
+	commit := func(data ...protocol.Data) {
+		if err := w.Add(data...); err != nil {
+			t.Fatal(err)
+		}
+		journal = append(journal, entries(t, data...)...)
+	}
+	var sent []protocol.Message
+	for n := 0; w.Done == nil; n++ {
+		w.Conclude()
+		sent = slices.Clone(w.Request())
+		call := fmt.Sprint("c", n)
+		commit(protocol.ToolCall{Call: call, Name: "shell", Args: protocol.NewText("{}")}, protocol.Usage{Model: "a/1"})
+		if w.Done == nil {
+			commit(protocol.ToolResult{Call: call, Content: protocol.NewText("ok")})
+		}
+	}
+	commit(protocol.AttemptFailed{Attempt: 1, Error: w.Failure.ErrorInfo, Keeps: true}, protocol.StepCompleted{Status: protocol.StepFailed})
+	for _, most := range []int{4, 9} { // as it was, and more
+		turn := turnOf(t, false)
+		turn.Role.MaxTurns = most
+		again, err := NewWork(turn, turn.Models, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range journal {
+			if _, err := again.Replay(&journal[i]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		again.Conclude()
+		got := again.Request()
+		if most > 4 { // it was not told that its turns are over
+			sent = sent[:len(sent)-1]
+		}
+		if d := cmp.Diff(sent, got); d != "" || again.Done != nil || len(again.Pending) > 0 {
+			t.Errorf("with %d turns it goes on with %v, %v: %s", most, again.Done, again.Pending, d)
+		}
+	}
 }
 
 // entries are events as a journal holds them.
