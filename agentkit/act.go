@@ -11,6 +11,7 @@ import (
 
 	"wf/agentkit/mcp"
 	"wf/agentkit/memory"
+	"wf/agentkit/model"
 	"wf/agentkit/sandbox"
 	"wf/agentkit/tool"
 	"wf/protocol"
@@ -168,20 +169,19 @@ func (v *visit) find(call protocol.CallMessage) (t tool.Tool, args json.RawMessa
 	if !asWritten {
 		text = call.Arguments
 	}
-	text = strings.TrimSpace(text)
-	text = cmp.Or(text, "{}") // what providers stream for a call without arguments
-	if v.Truncated && len(v.Pending) == 1 && (text == "{}" || !json.Valid([]byte(text))) {
-		return t, nil, "the reply was cut off before the arguments ended: it has as many tokens as one may have. " +
+	if v.Truncated && len(v.Pending) == 1 { // whatever it holds may be a part
+		return t, nil, "the reply was cut off in this call: it has as many tokens as one may have. " +
 			"Call again with less, such as a long text in parts"
 	}
-	if !json.Valid([]byte(text)) {
+	object, ok := model.Arguments(text)
+	if !ok {
 		var any json.RawMessage
-		return t, nil, fmt.Sprintf("the arguments are not valid JSON: %v", json.Unmarshal([]byte(text), &any))
-	}
-	if text[0] != '{' {
+		if err := json.Unmarshal([]byte(text), &any); err != nil {
+			return t, nil, fmt.Sprintf("the arguments are not valid JSON: %v", err)
+		}
 		return t, nil, "the arguments must be a JSON object"
 	}
-	return t, json.RawMessage(text), ""
+	return t, json.RawMessage(object), ""
 }
 
 // policy is the role's word, else the tool's own. Of the role's words on tools

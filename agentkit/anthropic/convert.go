@@ -1,7 +1,6 @@
 package anthropic
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
@@ -138,7 +137,7 @@ func blocksOf(mc llms.MessageContent, r model.Request, i int) ([]*block, error) 
 			if p.FunctionCall == nil {
 				return nil, fmt.Errorf("the tool call %s has no function", p.ID)
 			}
-			calls = append(calls, &block{Type: "tool_use", ID: callID(p.ID), Name: p.FunctionCall.Name, Input: input(p.FunctionCall.Arguments)})
+			calls = append(calls, &block{Type: "tool_use", ID: callID(p.ID), Name: p.FunctionCall.Name, Input: wire.Arguments(p.FunctionCall.Arguments)})
 		case llms.ToolCallResponse:
 			others = append(others, &block{Type: "tool_result", ToolUseID: callID(p.ToolCallID), Content: p.Content, IsError: r.Failed[i]})
 		case llms.ImageURLContent:
@@ -205,23 +204,6 @@ func arrange(said *block, calls []*block, kept map[string]json.RawMessage) ([]*b
 		blocks = append(blocks, said)
 	}
 	return append(blocks, calls...), nil
-}
-
-// input is the arguments of a call as the API wants them: an object. What the model wrote is
-// kept as text where it is none.
-func input(args string) json.RawMessage {
-	trimmed := bytes.TrimSpace([]byte(args))
-	switch {
-	case len(trimmed) == 0:
-		return json.RawMessage("{}")
-	case trimmed[0] == '{' && json.Valid(trimmed):
-		return trimmed
-	}
-	b, err := wire.Encode(map[string]string{"invalid_json": args})
-	if err != nil {
-		return json.RawMessage("{}") // a string always has a JSON form
-	}
-	return b
 }
 
 const idLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"

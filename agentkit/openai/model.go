@@ -84,6 +84,9 @@ func loopback(host string) bool {
 	return host == "localhost" || err == nil && addr.IsLoopback()
 }
 
+// self names the address and the model that what was said belongs to, without telling where that is.
+func (m *Model) self() string { return wire.Key([]byte(m.url + " " + m.id))[:16] }
+
 // Sources are the address, and what the server calls the model. Which files a server has behind that name it does not tell.
 func (m *Model) Sources(model.Request) []model.Source {
 	return []model.Source{{Name: "endpoint", Value: wire.Public(m.url)}, {Name: "name of the model at its endpoint", Value: m.id}}
@@ -104,7 +107,7 @@ func (m *Model) GenerateContent(ctx context.Context, messages []llms.MessageCont
 		return nil, &model.Error{Class: model.Invalid, Message: fmt.Sprintf("model %s: %v", m.name, err), Err: err}
 	}
 
-	s := &stream{name: m.name, opts: opts}
+	s := &stream{name: m.name, self: m.self(), opts: opts}
 	if len(prefixes) > 0 {
 		h := m.slots.take(ctx, prefixes)
 		defer func() { m.slots.give(context.WithoutCancel(ctx), h, err == nil) }()
@@ -127,7 +130,7 @@ func (m *Model) GenerateContent(ctx context.Context, messages []llms.MessageCont
 // body is the request, in a fixed order: the same call gives the same bytes. prefixes are what
 // a slot of the server may hold of it; none where the server, or the params, choose the slot.
 func (m *Model) body(conversation []llms.MessageContent, opts *llms.CallOptions, r model.Request) (body []byte, prefixes []string, err error) {
-	messages, prompt, err := wireMessages(conversation, r)
+	messages, prompt, err := wireMessages(conversation, r, m.self())
 	if err != nil {
 		return nil, nil, err
 	}

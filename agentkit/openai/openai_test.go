@@ -60,7 +60,7 @@ func TestTheRequestIsTheSameBytesEveryTime(t *testing.T) {
 	}
 	const want = `{"model":"test","messages":[{"role":"system","content":"Be <brief> & kind."},{"role":"user","content":"Hello"},` +
 		`{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{\"n\":12345678901234567890}"}},` +
-		`{"id":"b","type":"function","function":{"name":"g","arguments":""}}],"reasoning_content":"<hm>"},` +
+		`{"id":"b","type":"function","function":{"name":"g","arguments":"{}"}}],"reasoning_content":"<hm>"},` +
 		`{"role":"tool","content":"1","tool_call_id":"a"},{"role":"tool","content":"2","tool_call_id":"b"}],` +
 		`"tools":[{"type":"function","function":{"name":"f","description":"d","parameters":{"type":"object"}}}],` +
 		`"max_tokens":9,"seed":7,"temperature":0.0,"prompt_cache_key":"key","stream":true,"stream_options":{"include_usage":true}}`

@@ -4,6 +4,8 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/tmc/langchaingo/llms"
 
@@ -24,6 +26,29 @@ type call struct {
 	ID       string   `json:"id"`
 	Type     string   `json:"type"`
 	Function function `json:"function"`
+
+	own map[string]json.RawMessage // members to add
+}
+
+// MarshalJSON adds the provider's own members.
+func (c call) MarshalJSON() ([]byte, error) {
+	type plain call
+	out, err := wire.Encode(plain(c))
+	if err != nil {
+		return nil, err
+	}
+	return with(out, c.own, slices.Sorted(maps.Keys(c.own))), nil
+}
+
+// with adds those of the members that have a name of names to an object.
+func with(object []byte, members map[string]json.RawMessage, names []string) []byte {
+	for _, name := range names {
+		if member, ok := members[name]; ok {
+			object = append(append(object[:len(object)-1], `,"`+name+`":`...), member...)
+			object = append(object, '}')
+		}
+	}
+	return object
 }
 
 type function struct {
@@ -38,22 +63,50 @@ func (m message) MarshalJSON() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, field := range reasoningFields {
-		if thought, ok := m.opaque[field]; ok {
-			out = append(append(out[:len(out)-1], `,"`+field+`":`...), thought...)
-			out = append(out, '}')
-		}
+	return with(out, m.opaque, reasoningFields), nil
+}
+
+// keptAs is the member of a provider's own block that holds what goes back to the same model at the same address alone.
+const keptAs = "own"
+
+// kept is what a reply held that is not read here, and goes back as it came.
+type kept struct {
+	Of      string                       `json:"of"` // the address and the model that said it
+	Details json.RawMessage              `json:"reasoning_details,omitempty"`
+	Calls   []map[string]json.RawMessage `json:"calls,omitempty"` // members, by the place of the call
+}
+
+// giveBack adds what the same model said beside the message.
+func (m *message) giveBack(of string) error {
+	raw, ok := m.opaque[keptAs]
+	if !ok {
+		return nil
 	}
-	return out, nil
+	var k kept
+	if err := json.Unmarshal(raw, &k); err != nil {
+		return fmt.Errorf("what the provider said: %w", err)
+	}
+	if k.Of != of {
+		return nil
+	}
+	if len(k.Details) > 0 {
+		m.opaque[detailsField] = k.Details
+	}
+	for i := range min(len(k.Calls), len(m.ToolCalls)) {
+		m.ToolCalls[i].own = k.Calls[i]
+	}
+	return nil
 }
 
 // reasoningFields are the members under which servers tell a thought. DeepSeek, Kimi and GLM
 // want it back inside a tool loop.
-var reasoningFields = []string{"reasoning_content", "reasoning", "reasoning_details"}
+var reasoningFields = []string{"reasoning_content", "reasoning", detailsField}
+
+const detailsField = "reasoning_details"
 
 // wireMessages turns langchaingo's messages into those of the wire; the first of them are the
-// prompt of the visit.
-func wireMessages(in []llms.MessageContent, r model.Request) (out []message, prompt int, err error) {
+// prompt of the visit. of is the address and the model that they go to.
+func wireMessages(in []llms.MessageContent, r model.Request, of string) (out []message, prompt int, err error) {
 	out = make([]message, 0, len(in))
 	last := r.Prompt
 	if last <= 0 || last > len(in) {
@@ -85,7 +138,11 @@ func wireMessages(in []llms.MessageContent, r model.Request) (out []message, pro
 		default:
 			return nil, 0, fmt.Errorf("message %d has the role %q, which this wire lacks", i, mc.Role)
 		}
-		if err := m.fill(mc.Parts); err != nil {
+		err = m.fill(mc.Parts)
+		if err == nil {
+			err = m.giveBack(of)
+		}
+		if err != nil {
 			return nil, 0, fmt.Errorf("message %d: %w", i, err)
 		}
 		out = append(out, m)
@@ -148,7 +205,7 @@ func (m *message) fill(parts []llms.ContentPart) error {
 			if p.FunctionCall == nil {
 				return fmt.Errorf("the tool call %s has no function", p.ID)
 			}
-			m.ToolCalls = append(m.ToolCalls, call{ID: p.ID, Type: "function", Function: function(*p.FunctionCall)})
+			m.ToolCalls = append(m.ToolCalls, call{ID: p.ID, Type: "function", Function: function{p.FunctionCall.Name, string(wire.Arguments(p.FunctionCall.Arguments))}})
 		default:
 			return fmt.Errorf("a %T cannot be sent", p)
 		}

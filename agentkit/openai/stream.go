@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"strconv"
 	"strings"
@@ -21,11 +22,13 @@ import (
 // stream puts a response together from its events.
 type stream struct {
 	name  string // of the model
+	self  string // its address, and what the server calls it
 	opts  *llms.CallOptions
 	clock model.Clock
 
 	text, reasoning strings.Builder
-	field           string // under which the reasoning came, and goes back
+	field           string                       // under which the reasoning came, and goes back
+	details         []map[string]json.RawMessage // of it, in a server's own form
 	calls           []*building
 	at              map[int]*building // newest call of an index
 	finish          string
@@ -47,11 +50,43 @@ type chunk struct {
 }
 
 type delta struct {
-	Content          string      `json:"content"`
-	ReasoningContent string      `json:"reasoning_content"`
-	Reasoning        string      `json:"reasoning"`
-	Refusal          string      `json:"refusal"`
-	ToolCalls        []callDelta `json:"tool_calls"`
+	Content          content                      `json:"content"`
+	ReasoningContent string                       `json:"reasoning_content"`
+	Reasoning        string                       `json:"reasoning"`
+	Details          []map[string]json.RawMessage `json:"reasoning_details"`
+	Refusal          string                       `json:"refusal"`
+	ToolCalls        []callDelta                  `json:"tool_calls"`
+}
+
+// content is a text, or a list of parts of which some are thoughts.
+type content struct{ text, thought string }
+
+// UnmarshalJSON passes over parts that are neither.
+func (c *content) UnmarshalJSON(b []byte) error {
+	if len(b) == 0 || b[0] != '[' {
+		return json.Unmarshal(b, &c.text)
+	}
+	var parts []struct {
+		Type     string          `json:"type"`
+		Text     string          `json:"text"`
+		Thinking json.RawMessage `json:"thinking"`
+	}
+	if err := json.Unmarshal(b, &parts); err != nil {
+		return err
+	}
+	for _, p := range parts {
+		switch p.Type {
+		case "text", "output_text":
+			c.text += p.Text
+		case "thinking":
+			var within content // a text, or parts of text
+			if err := within.UnmarshalJSON(p.Thinking); err != nil {
+				return err
+			}
+			c.thought += within.text
+		}
+	}
+	return nil
 }
 
 type callDelta struct {
@@ -61,26 +96,58 @@ type callDelta struct {
 		Name      string          `json:"name"`
 		Arguments json.RawMessage `json:"arguments"` // a string; some servers send an object
 	} `json:"function"`
+
+	own map[string]json.RawMessage // the other members
 }
 
+// UnmarshalJSON keeps the members that are not known.
+func (c *callDelta) UnmarshalJSON(b []byte) error {
+	type plain callDelta
+	if err := json.Unmarshal(b, (*plain)(c)); err != nil {
+		return err
+	}
+	if err := json.Unmarshal(b, &c.own); err != nil {
+		return err
+	}
+	for _, name := range []string{"index", "id", "type", "function"} {
+		delete(c.own, name)
+	}
+	maps.DeleteFunc(c.own, func(_ string, v json.RawMessage) bool { return string(v) == "null" })
+	return nil
+}
+
+// number is a count as servers write it: whole, as a decimal or as a text. What is none counts as not told.
+type number int64
+
+// UnmarshalJSON never fails.
+func (n *number) UnmarshalJSON(b []byte) error {
+	*n = -1
+	if f, err := strconv.ParseFloat(strings.Trim(string(b), `"`), 64); err == nil && f >= 0 && f < 1<<53 {
+		*n = number(f)
+	}
+	return nil
+}
+
+func told(n *number) *int64 { return (*int64)(n) }
+
 type usage struct {
-	Prompt     *int64 `json:"prompt_tokens"`
-	Completion *int64 `json:"completion_tokens"`
+	Prompt     *number `json:"prompt_tokens"`
+	Completion *number `json:"completion_tokens"`
 	Details    struct {
-		Cached  *int64 `json:"cached_tokens"`
-		Written *int64 `json:"cache_write_tokens"`
+		Cached  *number `json:"cached_tokens"`
+		Written *number `json:"cache_write_tokens"`
 	} `json:"prompt_tokens_details"`
 	CompletionDetails struct {
-		Reasoning *int64 `json:"reasoning_tokens"`
+		Reasoning *number `json:"reasoning_tokens"`
 	} `json:"completion_tokens_details"`
-	CacheHit *int64 `json:"prompt_cache_hit_tokens"` // DeepSeek
+	CacheHit *number `json:"prompt_cache_hit_tokens"` // DeepSeek
 }
 
 // timings are llama-server's own counts.
 type timings struct {
-	Cached *int64 `json:"cache_n"`
-	Prompt *int64 `json:"prompt_n"`
-	Output *int64 `json:"predicted_n"`
+	Cached *number `json:"cache_n"`
+	Prompt *number `json:"prompt_n"`
+	Output *number `json:"predicted_n"`
 }
 
 // read takes the whole response.
@@ -142,7 +209,7 @@ func (s *stream) event(ctx context.Context, data []byte) error {
 }
 
 func (s *stream) delta(ctx context.Context, d *delta) error {
-	for _, named := range []struct{ field, thought string }{{"reasoning_content", d.ReasoningContent}, {"reasoning", d.Reasoning}} {
+	for _, named := range []struct{ field, thought string }{{"reasoning_content", d.ReasoningContent}, {"reasoning", d.Reasoning}, {inContent, d.Content.thought}} {
 		thought := named.thought
 		if thought == "" || s.field != "" && s.field != named.field {
 			continue // the same thought under two names
@@ -154,8 +221,9 @@ func (s *stream) delta(ctx context.Context, d *delta) error {
 			return err
 		}
 	}
+	s.addDetails(d.Details)
 	s.refused = s.refused || d.Refusal != ""
-	text := d.Content + d.Refusal
+	text := d.Content.text + d.Refusal
 	s.text.WriteString(text)
 	if err := model.Say(ctx, s.opts, text); err != nil {
 		return err
@@ -168,21 +236,50 @@ func (s *stream) delta(ctx context.Context, d *delta) error {
 	return nil
 }
 
+// inContent is where the thoughts of servers come whose content has parts. They do not go back.
+const inContent = "content"
+
+// addDetails joins the pieces of a detail: its texts grow, of all else the newest counts.
+func (s *stream) addDetails(pieces []map[string]json.RawMessage) {
+	same := func(a, b map[string]json.RawMessage, name string) bool { return string(a[name]) == string(b[name]) }
+	for _, piece := range pieces {
+		last := len(s.details) - 1
+		if last < 0 || piece["index"] == nil || !same(s.details[last], piece, "index") || !same(s.details[last], piece, "type") {
+			s.details = append(s.details, piece)
+			continue
+		}
+		for name, v := range piece {
+			var before, more string
+			if grows := name == "text" || name == "summary" || name == "data"; grows && json.Unmarshal(s.details[last][name], &before) == nil && json.Unmarshal(v, &more) == nil {
+				v, _ = wire.Encode(before + more) // a string always has a JSON form
+			}
+			if string(v) != "null" || s.details[last][name] == nil {
+				s.details[last][name] = v
+			}
+		}
+	}
+}
+
 // building is a tool call that comes in pieces.
 type building struct {
 	id, name string
 	args     strings.Builder
+	own      map[string]json.RawMessage
 }
 
 // call adds a piece of a tool call to the call of its index. Another id under the same index
-// is another call; without an index the newest call goes on, unless the piece has a new id.
+// is another call, and so is a name where the call has all of its arguments; without an index the newest call goes on, unless
+// the piece has a new id.
 func (s *stream) call(d *callDelta) error {
 	index := len(s.calls) - 1
 	if d.Index != nil {
 		index = *d.Index
 	}
 	c := s.at[index]
-	if c == nil || d.ID != "" && c.id != "" && d.ID != c.id {
+	whole := func() bool {
+		return d.ID == "" && d.Function.Name != "" && c.args.Len() > 0 && json.Valid([]byte(c.args.String()))
+	}
+	if c == nil || d.ID != "" && c.id != "" && d.ID != c.id || whole() {
 		if d.Index == nil {
 			index++
 		}
@@ -205,6 +302,10 @@ func (s *stream) call(d *callDelta) error {
 		piece = string(args) // an object, as raw as it came
 	}
 	c.args.WriteString(piece)
+	if len(d.own) > 0 && c.own == nil {
+		c.own = map[string]json.RawMessage{}
+	}
+	maps.Copy(c.own, d.own)
 	return nil
 }
 
@@ -216,8 +317,26 @@ func (s *stream) response() *llms.ContentResponse {
 	for _, c := range s.calls {
 		r.Calls = append(r.Calls, protocol.CallMessage{ID: c.id, Name: c.name, Arguments: c.args.String()})
 	}
-	if s.field != "" {
-		if b, err := wire.Encode(map[string]string{s.field: r.Thinking}); err == nil { // a string always has a JSON form
+	block := map[string]any{}
+	if s.field != "" && s.field != inContent {
+		block[s.field] = r.Thinking
+	}
+	own := kept{Of: s.self}
+	if len(s.details) > 0 {
+		own.Details, _ = wire.Encode(s.details) // it came as JSON
+	}
+	for _, c := range s.calls {
+		if own.Calls = append(own.Calls, c.own); c.own != nil {
+			block[keptAs] = &own
+		}
+	}
+	if block[keptAs] == nil {
+		if own.Calls = nil; own.Details != nil {
+			block[keptAs] = &own
+		}
+	}
+	if len(block) > 0 {
+		if b, err := wire.Encode(block); err == nil { // all of it came as JSON
 			r.Opaque = string(b)
 		}
 	}
@@ -228,14 +347,14 @@ func (s *stream) response() *llms.ContentResponse {
 func (s *stream) counts() model.Counts {
 	u, t, c := s.usage, s.timings, model.Counts{}
 	c[model.KeyTTFE], c[model.KeyThinkingMS] = s.clock.Times()
-	c.Set(model.KeyInput, u.Prompt)
-	if !model.Told(u.Prompt) && model.Told(t.Cached) && model.Told(t.Prompt) {
-		c[model.KeyInput] = *t.Cached + *t.Prompt
+	c.Set(model.KeyInput, told(u.Prompt))
+	if !model.Told(told(u.Prompt)) && model.Told(told(t.Cached)) && model.Told(told(t.Prompt)) {
+		c[model.KeyInput] = int64(*t.Cached + *t.Prompt)
 	}
-	c.Set(model.KeyOutput, u.Completion, t.Output)
-	c.Set(model.KeyCached, u.Details.Cached, u.CacheHit, t.Cached)
-	c.Set(model.KeyWrite5m, u.Details.Written)
-	c.Set(model.KeyReasoning, u.CompletionDetails.Reasoning)
+	c.Set(model.KeyOutput, told(u.Completion), told(t.Output))
+	c.Set(model.KeyCached, told(u.Details.Cached), told(u.CacheHit), told(t.Cached))
+	c.Set(model.KeyWrite5m, told(u.Details.Written))
+	c.Set(model.KeyReasoning, told(u.CompletionDetails.Reasoning))
 	return c
 }
 
