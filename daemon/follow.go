@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"wf/api"
+	"wf/cas"
 	"wf/engine"
 	"wf/hub/client"
 	"wf/hub/replay"
@@ -56,8 +57,11 @@ func newTrail(l *service.Local, run protocol.RunID, w api.Following, show func(a
 	return &trail{of: l, run: run, to: w.To, until: w.Until, at: client.Cursor{Seq: w.From}, show: show}
 }
 
-// follow shows what other processes, and other parts of this one, do to the run.
+// follow shows what other processes, and other parts of this one, do to the run. A store that is away meanwhile is waited for.
 func (t *trail) follow(ctx context.Context) error {
+	if t.until != api.Recorded {
+		ctx = cas.Patient(ctx, ctx)
+	}
 	if t.until == api.Parked || t.until == api.Never {
 		return t.watch(ctx)
 	}

@@ -10,8 +10,11 @@ import (
 	"wf/api"
 	"wf/cas"
 	"wf/engine"
+	"wf/pgstore"
+	"wf/pgstore/pgtest"
 	"wf/protocol"
 	"wf/service"
+	"wf/store"
 )
 
 // A screen follows a run without end: it sees what is said before it is recorded while a process drives the run,
@@ -89,5 +92,85 @@ func TestAScreenFollowsARunWhateverDrivesIt(t *testing.T) {
 			}
 		}
 		return
+	}
+}
+
+// Who follows a run goes on when the database is back, however long it was away: a client that ends with it has missed the rest.
+func TestAScreenWaitsForItsDatabase(t *testing.T) {
+	srv, err := pgtest.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := srv.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	dsn, err := srv.Database(t.Context())
+	if err == nil {
+		_, err = pgstore.Init(t.Context(), dsn, pgstore.Roles{})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := store.Open(t.Context(), dsn, store.Options{State: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	say := func(text string) {
+		t.Helper()
+		j, err := s.Journal(cas.Patient(t.Context(), t.Context()), "R1")
+		if err == nil {
+			_, err = j.Append(t.Context(), 1, []cas.Draft{{Step: "a#1", Data: protocol.TextSaid{Content: protocol.NewText(text)}}}, nil)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	say("before")
+	ctx, leave := context.WithTimeout(t.Context(), time.Minute)
+	defer leave()
+	came, ended := make(chan string, 64), make(chan error, 1)
+	go func() {
+		ended <- newTrail(&service.Local{Store: s, Engine: &engine.Engine{Store: s}, Keeper: &moves{}}, "R1", api.Following{Until: api.Never}, func(u api.Update) error {
+			if said, ok := u.Data.(protocol.TextSaid); ok {
+				came <- said.Content.S
+			}
+			return nil
+		}).follow(ctx)
+	}()
+	comes := func(want string) {
+		t.Helper()
+		select {
+		case got := <-came:
+			if got != want {
+				t.Errorf("%q comes, want %q", got, want)
+			}
+		case err := <-ended:
+			t.Fatalf("it ends before %q: %v", want, err)
+		}
+	}
+	comes("before")
+	if err := srv.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	select { // longer than some polls
+	case err := <-ended:
+		t.Fatalf("it ends with its database: %v", err)
+	case <-time.After(2 * time.Second):
+	}
+	if err := srv.Restart(); err != nil {
+		t.Fatal(err)
+	}
+	say("behind")
+	comes("behind")
+	leave()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("it ends with %v", err)
 	}
 }
