@@ -140,7 +140,7 @@ func (v *visit) call(ctx context.Context, name string, m llms.Model) (heard bool
 func (v *visit) describe(messages []protocol.Message) model.Request {
 	r := model.Request{
 		Role: v.turn.Role.Name, Visit: v.turn.Visit,
-		Params: protocol.JSON(v.turn.Role.Params), CacheKey: cacheKey(v.turn, v.turn.Role.Name),
+		Params: protocol.JSON(v.turn.Role.Params), ParamsTexts: v.turn.Role.ParamsTexts, CacheKey: cacheKey(v.turn, v.turn.Role.Name),
 	}
 	if v.turn.Item != nil {
 		r.Item = &v.turn.Item.Index

@@ -34,7 +34,7 @@ type Workflow struct {
 
 // Query chooses runs. The zero Query is the newest ones.
 type Query struct {
-	Status   protocol.RunStatus
+	Status   protocol.RunStatus // one of QueryStatuses; "" is all
 	Workflow string
 	Type     string // of runs: protocol.ChatType for chats
 	Tag      string
@@ -53,6 +53,13 @@ type Query struct {
 	Person    string // that it was begun by or for, or that answered in it; any case
 	Counts    bool   // with Page.Counts, on the first page
 }
+
+// InterruptedRuns is the Status of a Query for the running runs that are listed as interrupted.
+const InterruptedRuns = protocol.RunStatus(Interrupted)
+
+// QueryStatuses are the states that a list of runs can be asked for.
+var QueryStatuses = []protocol.RunStatus{protocol.Queued, protocol.Running, InterruptedRuns, protocol.Waiting, protocol.Suspended,
+	protocol.Done, protocol.Failed, protocol.Cancelled}
 
 // How many runs are listed.
 const (

@@ -236,7 +236,7 @@ func place(x protocol.Entry) string { return fmt.Sprintf("seq %d %s", x.Seq, x.S
 func (c *checker) rebuild(ctx context.Context, s *rules.State, x protocol.Entry, digest string, within bool) ([]byte, error) {
 	begun := c.steps.open[x.StepName()]
 	if begun == nil {
-		return nil, fmt.Errorf("a %s of %s, which was not started: %w", x.Type, x.StepName(), protocol.ErrCorrupt)
+		return nil, fmt.Errorf("%s of %s, which was not started: %w", protocol.Article(string(x.Type)), x.StepName(), protocol.ErrCorrupt)
 	}
 	turn, err := c.turn(s, x.StepName())
 	if err != nil {

@@ -125,6 +125,7 @@ type Role struct {
 	NetworkHosts    []string        `cbor:"network_hosts,omitempty" json:"network_hosts,omitempty"` // endpoints that they reach, sorted; not with NetworkAllow
 	Model           []string        `cbor:"model,omitempty" json:"model,omitempty"`                 // tried in order
 	Params          string          `cbor:"params,omitempty" json:"params,omitempty"`               // canonical JSON object, decimals as strings
+	ParamsTexts     []string        `cbor:"params_texts,omitempty" json:"params_texts,omitempty"`   // JSON pointers of the strings in Params that are no decimals, sorted
 	MaxTurns        int             `cbor:"max_turns,omitempty" json:"max_turns,omitempty"`
 	Context         ContextMode     `cbor:"context,omitempty" json:"context,omitempty"`
 	Task            *TaskSpec       `cbor:"task,omitempty" json:"task,omitempty"` // with ContextTask

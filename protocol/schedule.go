@@ -208,9 +208,9 @@ func (f cronField) value(s string) (int, error) {
 	return n, nil
 }
 
-// cronHorizon is how far Next looks: 29 February may be 8 years away, and its weekday with it
-// 40; a weekday and a day need not agree, so 9 are enough.
-const cronHorizon = 9
+// cronHorizon is how many years Next looks ahead: 29 February may be 8 away, and 40 on a certain weekday, which it must
+// have where the day is written with a star (*/28).
+const cronHorizon = 40
 
 // Next is the first minute after t that is due, in t's location; the zero time if there is
 // none. Of a change of clocks: an expression that names hours is due once when they come twice,

@@ -2,6 +2,7 @@ package protocol_test
 
 import (
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 	"testing"
@@ -109,6 +110,48 @@ func TestCronAgreesWithLookingAtEveryMinute(t *testing.T) {
 	})
 }
 
+// However rare a day is, Next finds the first, as looking at every day does: with a weekday beside every so many days, both
+// must hold, and the same weekday is on the same days of a month only every few years.
+func TestF214CronAgreesWithLookingAtEveryDay(t *testing.T) {
+	one := func(least, most int) *rapid.Generator[string] {
+		return rapid.Custom(func(t *rapid.T) string { return strconv.Itoa(rapid.IntRange(least, most).Draw(t, "n")) })
+	}
+	stepped := func(least, most int) *rapid.Generator[string] {
+		return rapid.Custom(func(t *rapid.T) string {
+			from := rapid.IntRange(least, most-1).Draw(t, "from")
+			return fmt.Sprintf("%d-%d/%d", from, rapid.IntRange(from+1, most).Draw(t, "to"), rapid.IntRange(1, most).Draw(t, "step"))
+		})
+	}
+	every := rapid.Map(one(1, 31), func(n string) string { return "*/" + n })
+	agree := func(t interface{ Fatalf(string, ...any) }, words []string, from time.Time) {
+		want := time.Time{}
+		midnight := time.Date(from.Year(), from.Month(), from.Day(), 0, 0, 0, 0, time.UTC)
+		for at := midnight.AddDate(0, 0, 1); at.Year() <= from.Year()+41 && want.IsZero(); at = at.AddDate(0, 0, 1) {
+			if fits(words, at) {
+				want = at
+			}
+		}
+		c, err := protocol.ParseCron(strings.Join(words, " "))
+		if (err != nil) != want.IsZero() {
+			t.Fatalf("%v: %v, and it is due at %s", words, err, want)
+		}
+		if next := c.Next(from); err == nil && !next.Equal(want) {
+			t.Fatalf("%v after %s is %s, not %s", words, from, next, want)
+		}
+	}
+	for _, words := range []string{"0 0 */14 7-10/4 3-5/4", "0 0 */28 2 1", "0 0 */31 * 1", "0 0 29 2 *", "0 0 31 * 0"} {
+		for _, year := range []int{2026, 2037, 2072, 2096, 2099} {
+			agree(t, strings.Fields(words), time.Date(year, 7, 2, 10, 0, 0, 0, time.UTC))
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		day := rapid.OneOf(one(1, 31), stepped(1, 31), every, rapid.Just("*")).Draw(t, "day")
+		month := rapid.OneOf(one(1, 12), stepped(1, 12), rapid.Just("*")).Draw(t, "month")
+		weekday := rapid.OneOf(one(0, 7), stepped(0, 7), rapid.Just("*")).Draw(t, "weekday")
+		agree(t, []string{"0", "0", day, month, weekday}, time.Unix(rapid.Int64Range(1.7e9, 4.2e9).Draw(t, "from"), 0).UTC())
+	})
+}
+
 // fits is what a cron expression means, word by word.
 func fits(words []string, t time.Time) bool {
 	in := func(word string, v, least int) bool {
@@ -120,10 +163,15 @@ func fits(words []string, t time.Time) bool {
 				}
 				continue
 			}
+			part, step, stepped := strings.Cut(part, "/")
 			low, high, ranged := strings.Cut(part, "-")
 			from, _ := strconv.Atoi(low)
 			to, _ := strconv.Atoi(high)
-			if part == "*" || v == from || ranged && v >= from && v <= to {
+			n := 1
+			if stepped {
+				n, _ = strconv.Atoi(step)
+			}
+			if part == "*" || v == from || ranged && v >= from && v <= to && (v-from)%n == 0 {
 				return true
 			}
 		}
@@ -134,5 +182,5 @@ func fits(words []string, t time.Time) bool {
 	if words[2][0] != '*' && words[4][0] != '*' {
 		both = day || weekday
 	}
-	return both && in(words[0], t.Minute(), 0) && in(words[1], t.Hour(), 0)
+	return both && in(words[3], int(t.Month()), 1) && in(words[0], t.Minute(), 0) && in(words[1], t.Hour(), 0)
 }

@@ -165,7 +165,8 @@ func TestWaitEnds(t *testing.T) {
 }
 
 func TestWaitRefusesWhatIsNoTime(t *testing.T) {
-	for _, wait := range []protocol.Wait{{For: "soon"}, {For: "-1s"}, {For: ""}, {Until: "tomorrow"}} {
+	for _, wait := range []protocol.Wait{{For: "soon"}, {For: "-1s"}, {For: ""}, {Until: "tomorrow"},
+		{For: "2500000h"}, {Until: "9999-12-31T23:59:59Z"}, {Until: "2256-01-01T00:00:00Z"}, {Until: "1970-01-01T00:00:00Z"}, {Until: "0001-01-01T00:00:00Z"}} {
 		_, err := Wait{}.Perform(t.Context(), protocol.Turn{Wait: wait}, nil)
 		var f *protocol.Failure
 		if !errors.As(err, &f) || f.Phase != "expression" || f.Code != "invalid_time" {

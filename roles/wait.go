@@ -1,6 +1,7 @@
 package roles
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,7 +35,9 @@ func (w Wait) Perform(ctx context.Context, turn protocol.Turn, emit Emit) (proto
 		if err != nil {
 			return protocol.Conclusion{}, err
 		}
-		waiting.Due = due.UnixMicro()
+		if waiting.Due = due.UnixMicro(); waiting.Due <= 0 || waiting.Due > protocol.MaxSafeInt {
+			return protocol.Conclusion{}, badTime("%q ends outside of the years 1970 to 2255: a wait ends within them", cmp.Or(turn.Wait.Until, turn.Wait.For))
+		}
 	}
 	return park(ctx, turn, emit, waiting)
 }

@@ -239,7 +239,7 @@ func (x *evaluation) answer(ctx context.Context, j job, v *api.Run) error {
 			}
 			break
 		}
-		what = fmt.Sprintf("for a %s at %s", w.Kind, w.Step)
+		what = fmt.Sprintf("for %s at %s", protocol.Article(string(w.Kind)), w.Step)
 	}
 	return protocol.ErrWaiting.With(hint, "run %s waits %s", v.ID, what)
 }

@@ -87,18 +87,14 @@ func most(params wire.Params) (int, error) {
 		return most, err
 	}
 	thinking, ok := params["thinking"]
-	if !ok {
-		return most, nil
-	}
 	var shape struct {
 		Budget int `json:"budget_tokens"`
 	}
-	raw, err := wire.Encode(thinking)
-	if err == nil {
-		err = json.Unmarshal(raw, &shape)
+	if _, err := params.Take("thinking", &shape); err != nil {
+		return 0, err
 	}
-	if err != nil {
-		return 0, fmt.Errorf("params: thinking: %w", err)
+	if ok {
+		params["thinking"] = thinking // it is sent as it is
 	}
 	return most + shape.Budget, nil
 }

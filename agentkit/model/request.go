@@ -20,6 +20,8 @@ type Request struct {
 
 	// Params is the role's params: a canonical JSON object, decimals as strings, or nil.
 	Params protocol.JSON
+	// ParamsTexts are the JSON pointers of the strings in Params that are no decimals.
+	ParamsTexts []string
 
 	// Opaque holds, by index of the message, the provider's own block of an assistant
 	// message: a JSON object that the adapter which made it sends back verbatim. Adapters

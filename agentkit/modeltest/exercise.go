@@ -39,6 +39,8 @@ func Exercise(t *testing.T, w Wire) {
 		"all results of a turn are sent":           parallelResults,
 		"odd answers are answers":                  oddAnswers,
 		"a tool may be forced":                     toolChoice,
+		"F-113 params are sent as they were meant": paramsAsMeant,
+		"F-113 what wf writes itself is reserved":  reservedParams,
 		"a prefix is read from the cache":          prefix,
 		"failures are typed":                       failures,
 		"no listener":                              noListener,
@@ -264,6 +266,49 @@ func toolChoice(t *testing.T, w Wire) {
 		w.ask(t, s, model.Request{Params: protocol.JSON(`{"tool_choice":` + given + `}`)}, hello(), toolF)
 		if body := string(s.Requests()[0].Body); !strings.Contains(body, want[0]) && !strings.Contains(body, want[1]) {
 			t.Errorf("%s was sent as %s", given, body)
+		}
+	}
+}
+
+// paramsAsMeant sends the params of definitions without and with texts that look like decimals.
+func paramsAsMeant(t *testing.T, w Wire) {
+	const params = `{"logit":{"a/b":"0.5","c":["1.0","x","7"]},"stop":["1.5"],"temperature":"0.70","top_p":"1"}`
+	for _, c := range []struct {
+		texts []string
+		want  []string
+	}{
+		{nil, []string{`"logit":{"a/b":0.5,"c":[1.0,"x","7"]}`, `"stop":[1.5]`, `"temperature":0.70`, `"top_p":1`}},
+		{[]string{"/logit/a~1b", "/logit/c/0", "/stop/0"}, []string{`"logit":{"a/b":"0.5","c":["1.0","x","7"]}`, `"stop":["1.5"]`, `"temperature":0.70`, `"top_p":1`}},
+	} {
+		s := Start(t, Text("hi"))
+		w.ask(t, s, model.Request{Params: protocol.JSON(params), ParamsTexts: c.texts}, hello())
+		for _, want := range c.want {
+			if body := string(s.Requests()[0].Body); !strings.Contains(body, want) {
+				t.Errorf("with the texts %q %s is not in %s", c.texts, want, body)
+			}
+		}
+	}
+	for _, wrong := range []string{`{"tool_choice":5}`, `{"model":"x"}`} {
+		_, err := w.open(t, Start(t)).GenerateContent(model.WithRequest(t.Context(), model.Request{Params: protocol.JSON(wrong)}), hello())
+		if err == nil || strings.Contains(err.Error(), "json:") || strings.Contains(err.Error(), "Go ") || !strings.Contains(err.Error(), "params: ") {
+			t.Errorf("%s: %v", wrong, err)
+		}
+	}
+}
+
+// reservedParams holds that each member of a request which no param asked for is one that a param cannot be, or may replace.
+func reservedParams(t *testing.T, w Wire) {
+	s := Start(t, Text("hi"))
+	w.ask(t, s, model.Request{CacheKey: "key", Prompt: 2}, hello(), toolF)
+	var body map[string]json.RawMessage
+	if err := json.Unmarshal(s.Requests()[0].Body, &body); err != nil {
+		t.Fatal(err)
+	}
+	for name := range body {
+		_, reserved := protocol.ReservedParams[name]
+		_, err := w.open(t, Start(t, Text("hi"))).GenerateContent(model.WithRequest(t.Context(), model.Request{Params: protocol.JSON(`{"` + name + `":1}`)}), hello(), toolF)
+		if refused := err != nil; refused != reserved {
+			t.Errorf("%s: reserved is %v, and as a param it gives %v", name, reserved, err)
 		}
 	}
 }

@@ -151,7 +151,11 @@ func readFile() Tool {
 		ReadOnly: true,
 	}, func(_ context.Context, at Workspace, args readArgs) (Result, error) {
 		return inRoot(at, args.Path, workspace.Read, func(p *workspace.Place, name string) Result {
-			return readLines(p, name, max(args.Start, 1), args.End, at)
+			start := max(args.Start, 1)
+			if args.End != 0 && args.End < start {
+				return Failed("end_line %d is before start_line %d; no lines are between them", args.End, start)
+			}
+			return readLines(p, name, start, args.End, at)
 		})
 	}, nil, "path")
 }
@@ -303,7 +307,10 @@ func edited(text, name, old, new string) (after string, wrong Result) {
 	case n > 1:
 		return "", Failed("%s holds the text of old %d times; take more lines around it", name, n)
 	}
-	return text[:from] + withLineEnds(text, from, to, new) + text[to:], Result{}
+	if after = text[:from] + withLineEnds(text, from, to, new) + text[to:]; after == text {
+		return "", Failed("%s is not changed: new is the same text as old", name)
+	}
+	return after, Result{}
 }
 
 type listArgs struct {

@@ -217,7 +217,7 @@ func Decode(args json.RawMessage, into any, required ...string) error {
 	dec.DisallowUnknownFields()
 	err := dec.Decode(into)
 	if misfit := (*json.UnmarshalTypeError)(nil); errors.As(err, &misfit) {
-		return fmt.Errorf("the arguments do not fit: %s holds a %s, want %s", strings.TrimPrefix(misfit.Field, "."), misfit.Value, wanted(misfit.Type.Kind()))
+		return fmt.Errorf("the arguments do not fit: %s holds %s, want %s", strings.TrimPrefix(misfit.Field, "."), protocol.Article(misfit.Value), wanted(misfit.Type.Kind()))
 	}
 	if err != nil {
 		return fmt.Errorf("the arguments do not fit: %s", strings.TrimPrefix(err.Error(), "json: "))

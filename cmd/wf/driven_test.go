@@ -135,12 +135,25 @@ func TestF10AKilledRunIsInterrupted(t *testing.T) {
 					}
 				}
 			}
+			listed := func(want int) {
+				t.Helper()
+				for status, want := range map[string]int{"interrupted": want, "running": len(runs)} {
+					var here, served api.Page
+					p.read(&here, "ls", "--all", "--status", status)
+					s.call("GET", "/v1/runs?all=true&status="+status, nil, &served)
+					if len(here.Items) != want || len(served.Items) != want {
+						t.Errorf("%d runs are %s, and %d to the API, want %d", len(here.Items), status, len(served.Items), want)
+					}
+				}
+			}
 			stand("running driven")
+			listed(0)
 			if err := cmd.Process.Kill(); err != nil {
 				t.Fatal(err)
 			}
 			<-ended
 			stand("running not driven interrupted")
+			listed(len(runs))
 			for _, screen := range [][]string{{"ls", "--all"}, {}, {"show", string(run)}, {"log", string(run)}} {
 				out := string(p.wf(0, screen...))
 				if !strings.Contains(out, "interrupted") || strings.Contains(out, "● running") {

@@ -20,11 +20,12 @@ const languageTopic = "language"
 func newHelp(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [COMMAND | TOPIC]",
-		Short: "Help for a command, or a topic: language, exit-codes",
+		Short: "Help for a command, or a topic: language, expressions, exit-codes",
 		Long: `Show the help of a command, or one of the topics:
 
   language           the workflow language: guides, and every key with an example
   language NAME      one guide or key, such as loops, retry or roles.*.retry
+  expressions        what can stand in an expression, with all functions
   exit-codes         what the exit statuses mean`,
 		Example: `  wf help run
   wf help language fan-out
@@ -84,6 +85,8 @@ func (a *app) language(args []string) error {
 }
 
 func languagePage() string { return help.Text(lang.Page()) }
+
+func expressionsPage() string { return help.Text(lang.Find("expressions").Text) }
 
 // topic is a page about no command, by which commands and completion know it.
 func (a *app) topic(name, short string, page func() string) *cobra.Command {

@@ -152,6 +152,7 @@ wf help language shows how to write workflows, wf help exit-codes what the exit 
 	}
 	root.AddCommand(
 		a.topic("exit-codes", "What the exit statuses mean", func() string { return help.Exits(exits) }),
+		a.topic("expressions", "What can stand in an expression, with all functions", expressionsPage),
 		a.topic(languageTopic, "The workflow language: guides, and every key with an example", languagePage),
 	)
 	root.SetHelpFunc(a.help)

@@ -13,6 +13,9 @@ import (
 // check holds node against s and reports everything that does not fit. What was reported is
 // marked bad, so that nothing later trips over it.
 func (l *loader) check(n *yaml.Node, s *shape, path string) {
+	if l.bad[n] {
+		return
+	}
 	if n.IsNull() && s.kind != anyJSON {
 		if !s.null {
 			l.wrong(n, fmt.Sprintf("%s has no value", path), "give "+s.want()+", or remove the key")
@@ -65,9 +68,12 @@ func (l *loader) checkObject(n *yaml.Node, s *shape, path string) {
 	if !l.checkKind(n, s, path, yaml.Mapping) {
 		return
 	}
-	for _, p := range n.Pairs {
+	for i, p := range n.Pairs {
 		k, ok := s.key(p.Key.Value)
 		if !ok {
+			if l.bad[p.Key] || l.splitValue(n.Pairs, i) {
+				continue
+			}
 			if isTop(path) && strings.HasPrefix(p.Key.Value, "x-") {
 				continue // a place for anchors
 			}
@@ -82,6 +88,29 @@ func (l *loader) checkObject(n *yaml.Node, s *shape, path string) {
 			l.wrongAt(n, "WF002", fmt.Sprintf("%s lacks the key %q", path, k.name), hint)
 		}
 	}
+}
+
+// splitValue reports that key i, and those without a value that follow it, are the rest of the value before it: one without
+// quotes that opens a parenthesis, which a comma ended within { }.
+func (l *loader) splitValue(pairs []yaml.Pair, i int) bool {
+	if i == 0 || pairs[i-1].Value.Style != yaml.Plain {
+		return false
+	}
+	before := pairs[i-1]
+	text, rest := before.Value.Value, pairs[i:]
+	open := func() bool { return strings.Count(text, "(") > strings.Count(text, ")") }
+	for len(rest) > 0 && rest[0].Value.IsNull() && open() {
+		text += ", " + rest[0].Key.Value
+		l.bad[rest[0].Key] = true
+		rest = rest[1:]
+	}
+	if text == before.Value.Value {
+		return false
+	}
+	l.bad[before.Value] = true
+	l.report(pairs[i].Key, Diagnostic{Code: "WF001", Message: fmt.Sprintf("the value of %s ends at a comma, and %q is read as a key", before.Key.Value, pairs[i].Key.Value),
+		Hint: fmt.Sprintf("within { } a value with a comma wants quotes: %s: %s", before.Key.Value, strconv.Quote(text))})
+	return true
 }
 
 func exampleOf(s *shape) string {
@@ -107,6 +136,9 @@ func advice(name string, s *shape) string {
 	if name == "else" {
 		return "an edge without when at the end of the role's list is the default"
 	}
+	if ofModel(name, s) {
+		return "it is a parameter of the model: params: {" + name + ": …}"
+	}
 	g := grammar()
 	use, ok := elsewhere[name]
 	if !ok {
@@ -124,6 +156,13 @@ func advice(name string, s *shape) string {
 		}
 	}
 	return ""
+}
+
+// ofModel reports whether a key that s does not have is a parameter of models, and s has a place for those.
+func ofModel(name string, s *shape) bool {
+	_, place := s.key("params")
+	_, known := paramKinds[name]
+	return place && (known || slices.Contains([]string{"seed", "stop", "stop_sequences", "response_format", "reasoning_effort", "reasoning", "thinking", "logit_bias"}, name))
 }
 
 // example is a value of a key in the form that this key has, where it takes the place of another.
@@ -144,7 +183,9 @@ func (l *loader) unknownKey(key *yaml.Node, s *shape, path string) {
 	}
 	d := Diagnostic{Code: "WF001", Message: fmt.Sprintf("unknown key %q in %s", key.Value, path),
 		Hint: cmp.Or(hint, "known here: "+strings.Join(s.names(), ", "))}
-	d.suggest(key.Value, s.names())
+	if !ofModel(key.Value, s) {
+		d.suggest(key.Value, s.names())
+	}
 	l.report(key, d)
 }
 
@@ -236,6 +277,8 @@ func (l *loader) checkScalar(n *yaml.Node, s *shape, path string) {
 			d := Diagnostic{Code: "WF002", Message: fmt.Sprintf("%s wants %s, got %q", path, s.want(), n.Value)}
 			if n.Type == yaml.Int {
 				d.Hint, d.Fix = fmt.Sprintf("did you mean %ss?", n.Value), &Fix{n.Value + "s"}
+			} else {
+				d.Hint = tooLong(n.Value)
 			}
 			l.report(n, d)
 		}

@@ -120,10 +120,19 @@ func (x *exprCheck) compileError(err error) {
 	if strings.Contains(fe.Message, "unexpected token Operator(\"=\")") {
 		hint = "write == to compare"
 	}
+	if fe.Message == "literal not terminated" {
+		hint = "a quote begins a text and none ends it"
+		if strings.Contains(x.src, "\n") && x.n.Style == yaml.DoubleQuoted {
+			hint = `in double quotes YAML makes a line end of \n before the expression is read: write \\n, or take single quotes around the whole value`
+		}
+	}
+	if strings.HasPrefix(fe.Message, "builtin ") && strings.Contains(fe.Message, "takes only array (got map") {
+		hint = "an object has no order and cannot be gone through: name its fields, or give a list"
+	}
 	if strings.HasPrefix(fe.Message, "unexpected token") && inClosure(x.src, fe.Location.From) {
 		hint = "here { } holds what is done with each item; an object wants parentheses: map(list, ({\"name\": .x}))"
 	}
-	msg := strings.NewReplacer("<nil>", "null", "unexpected token EOF", "the expression ends too early").Replace(fe.Message)
+	msg := strings.NewReplacer("<nil>", "null", "map[string]interface {}", "an object", "[]interface {}", "a list", "interface {}", "any value", "takes only array", "takes only a list", "unexpected token EOF", "the expression ends too early").Replace(fe.Message)
 	x.fail(code, fe.Location, msg, hint, nil)
 }
 
@@ -163,7 +172,7 @@ func (x *exprCheck) call(n *ast.CallNode) {
 	if id, ok := n.Callee.(*ast.IdentifierNode); ok && slices.Contains(disabled, id.Value) {
 		x.switchedOff(lint.Step{Name: id.Value, At: id.Location()})
 	} else if ok {
-		x.fail("WF020", id.Location(), fmt.Sprintf("unknown function %s", id.Value), "", nil)
+		x.suggest("WF020", lint.Step{Name: id.Value, At: id.Location()}, "unknown function "+id.Value, functionNames(), "wf help expressions lists the functions")
 	}
 }
 

@@ -40,7 +40,11 @@ func (x *exprCheck) unknown(root lint.Step) {
 
 // switchedOff reports a function that an expression cannot have.
 func (x *exprCheck) switchedOff(name lint.Step) {
-	x.fail("WF024", name.At, fmt.Sprintf("%s is switched off: its result would differ from run to run", name.Name), "pass the value in as an input", nil)
+	hint := "pass the value in as an input"
+	if slices.Contains(unordered, name.Name) {
+		hint = "an object has no order: name its fields, or give a list"
+	}
+	x.fail("WF024", name.At, fmt.Sprintf("%s is switched off: its result would differ from run to run", name.Name), hint, nil)
 }
 
 // suggest reports with the nearest of names as hint, else with the given one.

@@ -40,7 +40,7 @@ func hostileFiles() []hostile {
 		{"an open bracket", "wf: 1\nroles: {a: {run: ls}\n", "error[WF003]: did not find expected ',' or '}'"},
 		{"a key that is a list", "wf: 1\n? [a, b]\n: c\n", "2:3: error[WF003]: a key must be text"},
 		{"a null key", "wf: 1\n~: c\n", "2:1: error[WF003]: a key must be text"},
-		{"a huge number", "wf: 1\nname: t\nroles: {a: {set: {x: 99999999999999999999}}}\n", "3:22: error[WF002]: not a JSON value: JSON, byte 0: the number 100000000000000000000 lies beyond"},
+		{"a huge number", "wf: 1\nname: t\nroles: {a: {set: {x: 99999999999999999999}}}\n", "3:22: error[WF002]: 99999999999999999999 is not an integer within"},
 		{"infinity", "wf: 1\nname: t\nroles: {a: {set: {x: .inf}}}\n", "3:22: error[WF002]: .inf is no JSON number"},
 		{"a huge expression", "wf: 1\nname: t\nroles: {a: {set: {x: \"${{ 1" + strings.Repeat(" + 1", 2000) + " }}\"}}}\n", "error[WF020]: "},
 		{"20,000 roles", "wf: 1\nroles:\n" + manyRoles(20_000), "3:3: error[WF002]: roles has 20000 entries; at most 10000 are read"},

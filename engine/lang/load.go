@@ -155,8 +155,11 @@ func (l *loader) yamlError(err error, code string) {
 	d := Diagnostic{Code: code, Message: err.Error(), Range: Range{Pos{Line: 1, Col: 1}, Pos{Line: 1, Col: 2}}}
 	if ye, ok := errors.AsType[*yaml.Error](err); ok {
 		d.Message, d.Hint, d.Range = ye.Message, ye.Hint, Range{ye.Pos, ye.End}
-		if line := ye.Pos.Line; d.Hint == "" && line <= len(l.lines) && hasExpr(l.lines[line-1]) {
-			d.Hint = "inside { } and [ ], quote a value that holds ${{ }}"
+		if ye.Node != nil {
+			l.bad[ye.Node] = true
+		}
+		if line := ye.Pos.Line; d.Hint == "" && line <= len(l.lines) && (hasExpr(l.lines[line-1]) || strings.Contains(ye.Message, "parsing a flow ")) {
+			d.Hint = "inside { } and [ ], put a value that holds one of , [ ] { } # or ${{ }} in quotes"
 		}
 	}
 	l.add(d)

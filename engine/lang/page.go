@@ -17,8 +17,11 @@ import (
 //go:embed guides/*.md
 var guideFiles embed.FS
 
+// expressionsGuide is the guide that ends with the list of functions.
+const expressionsGuide = "expressions"
+
 // guideOrder names the guides in the order of the page.
-var guideOrder = []string{"expressions", "loops", "fan-out", "approvals", "secrets", "retries", "output-contracts",
+var guideOrder = []string{expressionsGuide, "loops", "fan-out", "approvals", "secrets", "retries", "output-contracts",
 	"sub-workflows", "own-copies", "context", "limits", "concurrency", "schedules", "webhooks", "sandbox", "caching"}
 
 // A guide is a part of the page that a person wrote.
@@ -38,6 +41,9 @@ var guides = sync.OnceValue(func() []guide {
 		g := guide{name: name, text: text}
 		if m := guideWords().FindStringSubmatch(text); m != nil {
 			g.words, g.text = strings.Split(m[1], ", "), strings.TrimPrefix(text, m[0])
+		}
+		if name == expressionsGuide {
+			g.text += functionList()
 		}
 		first, _, _ := strings.Cut(g.text, "\n")
 		g.title = strings.TrimPrefix(first, "## ")

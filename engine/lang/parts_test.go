@@ -29,7 +29,7 @@ func TestDecimalsHaveOneForm(t *testing.T) {
 
 func TestDurationsAreMicroseconds(t *testing.T) {
 	for in, want := range map[string]int64{"90s": 90_000_000, "10m": 600_000_000, "1h30m": 5_400_000_000, "1.5s": 1_500_000, "1us": 1,
-		"1ns": 0, "0s": 0, "-1s": 0, "5": 0, "1d": 0, "": 0} {
+		"1752000h": 1752000 * 3600 * 1e6, "1752001h": 0, "2500000h": 0, "1ns": 0, "0s": 0, "-1s": 0, "5": 0, "1d": 0, "": 0} {
 		if got, ok := parseDuration(in); got != want || ok != (want > 0) {
 			t.Errorf("%q: %d %v, want %d", in, got, ok, want)
 		}
@@ -51,6 +51,10 @@ func TestOnlyUnquotedUsesOfAVariableAreFound(t *testing.T) {
 		`V=$V ls`: "", `X="$V" ls $V`: "10", `ls "a"$V`: "6", `echo $(ls $V)`: "10", `echo "$(ls "$V")"`: "", `echo "$(ls $V)"`: "11",
 		"echo `ls $V`": "9", `echo $((V + 1))`: "", `echo $(($V + 1))`: "", `echo ${#V}`: "", `# $V`: "", `a#$V`: "2", "ls # $V\nls $V": "11",
 		"cat <<E\n$V\nE\nls $V": "16", "cat <<-'E'\n\t$V\n\tE\nls $V": "21", `cat <<<$V`: "7", `ls ${X:-$V}`: "8", `ls ${X:-"$V"}`: "",
+		`case $V in a) ls;; esac`: "", "x; case\t$V\nin $V) ls $V;; esac": "14 21", `case a$V in *) ls;; esac`: "", `case "$V" in *) ls $V;; esac`: "19", `case $(ls $V) in *) ls $V;; esac`: "10 23",
+		`echo case $V in`: "10", `case ${V:-x} in a) ls;; esac`: "", "if case $V in a) ls $V;; esac; then ls; fi": "20", `! case $V in a) ls;; esac`: "", `(case $V in a) ls;; esac)`: "", `echo $(case $V in a) ls;; esac)`: "",
+		`for case in $V; do ls; done`: "12", `ls; "case" $V in`: "11", `case=$V ls $V`: "11", `ls -- case $V`: "11", `{ case $V in (a) ls;; (b) ls $V;; esac; }`: "29",
+		`while case $V in a) ls;; esac; do case $V in b) ls $V;; esac; done`: "51",
 		`ls "`: "", `ls $`: "", `ls ${V`: "3", `echo $(`: "", `\`: "", `ls $V $V`: "3 6",
 	} {
 		var got []string

@@ -15,9 +15,10 @@ import (
 	"wf/roles/schema"
 )
 
+// isTime reports whether s is a time that a run can wait for: one that its records can hold.
 func isTime(s string) bool {
-	_, err := time.Parse(time.RFC3339, s)
-	return err == nil
+	at, err := time.Parse(time.RFC3339, s)
+	return err == nil && at.UnixMicro() > 0 && at.UnixMicro() <= protocol.MaxSafeInt
 }
 
 // schema reads a JSON Schema for objects (WF030), as canonical JSON.
@@ -51,6 +52,22 @@ func (l *loader) schema(n *yaml.Node, path string) string {
 		return bad(extra, fmt.Sprintf("%s requires %q, which properties lacks", path, extra.Value), "declare it under properties")
 	}
 	return string(b)
+}
+
+// unrendered refuses expressions in a form, which people would be shown as they are written.
+func (l *loader) unrendered(n *yaml.Node, path string) {
+	if !l.good(n) {
+		return
+	}
+	if n.Type == yaml.String && hasExpr(n.Value) {
+		l.report(n, Diagnostic{Code: "WF020", Message: fmt.Sprintf("%s is fixed; no expression can stand at %q", path, n.Value), Hint: "show the value in the text of ask; choices can be an expression"})
+	}
+	for _, it := range n.Items {
+		l.unrendered(it, path)
+	}
+	for _, p := range n.Pairs {
+		l.unrendered(p.Value, path)
+	}
 }
 
 // undeclared is an entry of required that properties does not name.

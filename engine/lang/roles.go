@@ -3,7 +3,6 @@ package lang
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -124,6 +123,7 @@ func (l *loader) decodeRole(r *protocol.Role, key, n, defaults *yaml.Node) {
 		r.ChoicesOf = unwrap(strings.TrimSpace(l.str(c)))
 	}
 	r.Form = l.schema(n.Get("form"), "roles."+r.Name+".form")
+	l.unrendered(n.Get("form"), "roles."+r.Name+".form")
 	r.Output = l.schema(n.Get("output"), "roles."+r.Name+".output")
 
 	r.Env = l.env(n.Get("env"), nil)
@@ -132,7 +132,7 @@ func (l *loader) decodeRole(r *protocol.Role, key, n, defaults *yaml.Node) {
 	}
 	r.Dir = strings.TrimSpace(l.str(get("dir")))
 	r.Model = l.models(get("model"))
-	r.Params = l.params(get("params"))
+	r.Params, r.ParamsTexts = l.params(get("params"))
 	r.MaxTurns = l.integer(get("max_turns"))
 	if n := get("patience"); l.good(n) {
 		r.Patience = new(l.duration(n)) // of 0 it is none
@@ -297,11 +297,11 @@ func (l *loader) wait(role string, n *yaml.Node) *protocol.Wait {
 	}
 	if w.For != "" && !hasExpr(w.For) {
 		if _, ok := parseDuration(w.For); !ok {
-			l.wrong(at, fmt.Sprintf("roles.%s.wait wants a duration such as 90s, 10m or 1h30m, got %q", role, w.For), "")
+			l.wrong(at, fmt.Sprintf("roles.%s.wait wants a duration such as 90s, 10m or 1h30m, got %q", role, w.For), tooLong(w.For))
 		}
 	}
 	if w.Until != "" && !hasExpr(w.Until) && !isTime(w.Until) {
-		l.wrong(n.Get("until"), fmt.Sprintf("roles.%s.wait.until wants a time such as 2026-01-31T09:00:00Z, got %q", role, w.Until), "RFC 3339, with a zone")
+		l.wrong(n.Get("until"), fmt.Sprintf("roles.%s.wait.until wants a time such as 2026-01-31T09:00:00Z, got %q", role, w.Until), "RFC 3339, with a zone, in the years 1970 to 2255")
 	}
 	return w
 }
@@ -379,43 +379,6 @@ func (l *loader) env(n *yaml.Node, base []protocol.NamedTemplate) []protocol.Nam
 	}
 	slices.SortFunc(out, func(a, b protocol.NamedTemplate) int { return cmp.Compare(a.Name, b.Name) })
 	return out
-}
-
-// params is the canonical JSON of model parameters. Decimals become strings: no float enters
-// a definition.
-func (l *loader) params(n *yaml.Node) string {
-	if !l.good(n) || n.Kind != yaml.Mapping || len(n.Pairs) == 0 {
-		return ""
-	}
-	v, err := n.JSON()
-	if err != nil {
-		return "" // reported by the grammar
-	}
-	b, err := protocol.CanonicalJSON(asDecimals(v))
-	if err != nil {
-		l.report(n, Diagnostic{Code: "WF002", Message: fmt.Sprintf("params: %v", err)})
-		return ""
-	}
-	return string(b)
-}
-
-func asDecimals(v any) any {
-	switch v := v.(type) {
-	case float64:
-		if v == math.Trunc(v) && math.Abs(v) <= protocol.MaxSafeInt {
-			return int64(v) // 1.0 is written 1: a string without a point would be text
-		}
-		return strconv.FormatFloat(v, 'f', -1, 64)
-	case []any:
-		for i := range v {
-			v[i] = asDecimals(v[i])
-		}
-	case map[string]any:
-		for k := range v {
-			v[k] = asDecimals(v[k])
-		}
-	}
-	return v
 }
 
 // retryRules refuses a factor that would have no effect.

@@ -116,13 +116,24 @@ func (s *shape) names() []string {
 	return out
 }
 
+// maxDuration is 200 years: what begins now ends at a time that a record can hold, until 2255.
+const maxDuration = 200 * 365 * 24 * time.Hour
+
 // parseDuration reads 90s, 10m, 1h30m as microseconds.
 func parseDuration(s string) (int64, bool) {
 	d, err := time.ParseDuration(s)
-	if err != nil || d < time.Microsecond || d%time.Microsecond != 0 || d.Microseconds() > 1<<53-1 {
+	if err != nil || d < time.Microsecond || d%time.Microsecond != 0 || d > maxDuration {
 		return 0, false
 	}
 	return d.Microseconds(), true
+}
+
+// tooLong is what to say of a duration that is one, and longer than maxDuration; "" of all others.
+func tooLong(s string) string {
+	if d, err := time.ParseDuration(s); err == nil && d > maxDuration {
+		return "at most 1752000h, which are 200 years"
+	}
+	return ""
 }
 
 var decimal = lazy.Regexp(`^\+?([0-9]*)(?:\.([0-9]*))?$`)

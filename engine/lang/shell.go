@@ -1,6 +1,9 @@
 package lang
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // use is a variable that a command mentions outside of quotes.
 type use struct {
@@ -10,7 +13,7 @@ type use struct {
 }
 
 // unquoted lists the uses of the named variables in a shell command where the shell
-// would split and expand: outside of double quotes, of assignments and of here-documents.
+// would split and expand: outside of double quotes, of assignments, of what case looks at and of here-documents.
 // It reads the POSIX grammar as far as quoting goes.
 func unquoted(cmd string, names map[string]bool) []use {
 	if len(names) == 0 {
@@ -20,6 +23,11 @@ func unquoted(cmd string, names map[string]bool) []use {
 	s.code("")
 	return s.found
 }
+
+// separators end a word; leading are the words of the shell behind which a command begins.
+const separators = " \t\n;&|()>"
+
+var leading = []string{"if", "then", "elif", "else", "while", "until", "do", "!", "{"}
 
 type shellScan struct {
 	src     string
@@ -32,8 +40,21 @@ type shellScan struct {
 // code reads commands until the closing byte, or the end.
 func (s *shellScan) code(until string) {
 	wordStart, assigning := true, false
+	command, subject := true, false // the next word is a command; it is what case looks at
 	for s.pos < len(s.src) {
 		c, rest := s.src[s.pos], s.src[s.pos:]
+		if wordStart && strings.IndexByte(separators, c) < 0 {
+			switch word := rest[:max(0, strings.IndexAny(rest, separators))]; {
+			case subject:
+				assigning, subject, command = true, false, false
+			case command && word == "case":
+				subject, wordStart = true, false
+				s.pos += len(word)
+				continue
+			case command && !slices.Contains(leading, word) && !s.assignment():
+				command = false
+			}
+		}
 		switch {
 		case until != "" && c == until[0]:
 			s.pos++
@@ -61,8 +82,9 @@ func (s *shellScan) code(until string) {
 			s.heredoc()
 			wordStart = true
 			continue
-		case strings.IndexByte(" \t\n;&|()>", c) >= 0:
+		case strings.IndexByte(separators, c) >= 0:
 			s.pos++
+			command = command || c != ' ' && c != '\t' && c != '>'
 			if c == '\n' {
 				s.bodies()
 			}

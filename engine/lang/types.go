@@ -3,6 +3,7 @@ package lang
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/expr-lang/expr/types"
 
@@ -163,7 +164,7 @@ func valueType(v any) *typ {
 	case float64:
 		return floatT
 	case string:
-		if pieces, _, err := lint.Split(v); err == nil && len(pieces) == 1 && pieces[0].Expr {
+		if pieces, _, err := lint.Split(strings.TrimSpace(v)); err == nil && len(pieces) == 1 && pieces[0].Expr {
 			return anyT
 		}
 		return stringT

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"strconv"
 	"strings"
 	"time"
 
@@ -128,7 +129,10 @@ func writeRole(m fields, r *protocol.Role) {
 		delete(m, "workflow")
 	}
 	writeDurations(m)
-	writeJSON(m, "form", "output", "params")
+	writeJSON(m, "form", "output")
+	if delete(m, "params_texts"); r.Params != "" {
+		m["params"] = writtenParams(r)
+	}
 	writeNamed(m, "with", r.With)
 	writeNamed(m, "set", r.Set)
 	writeNamed(m, "env", r.Env)
@@ -268,6 +272,26 @@ func writeJSON(m fields, keys ...string) {
 			m[key] = json.RawMessage(text)
 		}
 	}
+}
+
+// writtenParams are the params of a role with their decimals as numbers, where the number reads as the same text again.
+func writtenParams(r *protocol.Role) any {
+	var v any
+	d := json.NewDecoder(strings.NewReader(r.Params))
+	d.UseNumber()
+	if d.Decode(&v) != nil {
+		return json.RawMessage(r.Params) // what is wrong with it is told where it is read again
+	}
+	return protocol.MapParams(v, func(at string, v any) any {
+		text, ok := v.(string)
+		if !ok || !protocol.DecimalParam(text, at, r.ParamsTexts) {
+			return v
+		}
+		if f, err := strconv.ParseFloat(text, 64); err != nil || strconv.FormatFloat(f, 'f', -1, 64) != text {
+			return v
+		}
+		return json.Number(text)
+	})
 }
 
 // writeDurations brings times, which are microseconds, to the form of the language.

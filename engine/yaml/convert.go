@@ -39,7 +39,7 @@ func (c *converter) node(y *yaml.Node) *Node {
 	case yaml.SequenceNode:
 		n.Kind = Sequence
 		for _, e := range y.Content {
-			if item := c.node(e); item != nil {
+			if item := c.value(e); item != nil {
 				n.Items = append(n.Items, item)
 				c.grow(n, item, e)
 			}
@@ -49,7 +49,17 @@ func (c *converter) node(y *yaml.Node) *Node {
 		n.Type, n.Style = scalarType(y), scalarStyle(y)
 	}
 	n.End = c.end(n)
+	c.tag(n, y)
 	c.done[y] = n
+	return n
+}
+
+// value is a node that is no key. As a key a number is the text that was written; elsewhere it must be clear which one is meant.
+func (c *converter) value(y *yaml.Node) *Node {
+	n := c.node(y)
+	if n != nil && y.Kind == yaml.ScalarNode && !tagged(y) {
+		c.number(n)
+	}
 	return n
 }
 
@@ -94,7 +104,7 @@ func (c *converter) mapping(n *Node, y *yaml.Node) {
 			c.fail(k, "a key must be text", "")
 			continue
 		}
-		value := c.node(v)
+		value := c.value(v)
 		if value == nil {
 			continue
 		}
@@ -140,14 +150,9 @@ func (c *converter) merge(n *Node, y *yaml.Node, have map[string]Pos) {
 	}
 }
 
-// types are the scalars that are no text, by their tags.
-var types = map[string]Type{"!!null": Null, "!!bool": Bool, "!!int": Int, "!!float": Float}
-
-func scalarType(y *yaml.Node) Type {
-	if t, ok := types[y.ShortTag()]; ok {
-		return t
-	}
-	return String
+// refuse adds an error at n that leaves the rest readable.
+func (c *converter) refuse(n *Node, msg, hint string) {
+	c.errs = append(c.errs, &Error{Pos: n.Pos, End: n.End, Message: msg, Hint: hint, Node: n})
 }
 
 func scalarStyle(y *yaml.Node) Style {
@@ -177,6 +182,8 @@ func (c *converter) end(n *Node) Pos {
 	rest = rest[n.Pos.Col-1:]
 	width := 1
 	switch {
+	case rest[0] == '!':
+		width = textWidth([]rune(strings.FieldsFunc(string(rest), func(r rune) bool { return strings.ContainsRune(" \t,]}", r) })[0]))
 	case n.Kind == Scalar && n.Style == Plain:
 		if strings.HasPrefix(string(rest), n.Value) {
 			width = utf8.RuneCountInString(n.Value)

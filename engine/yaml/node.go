@@ -135,7 +135,7 @@ func (n *Node) JSON() (any, error) {
 	case Int:
 		return n.Int()
 	case Float:
-		f, err := strconv.ParseFloat(strings.ReplaceAll(n.Value, "_", ""), 64)
+		f, err := strconv.ParseFloat(n.Value, 64)
 		if err != nil || math.IsNaN(f) || math.IsInf(f, 0) {
 			return nil, n.errorf("%s is no JSON number", n.Value)
 		}
@@ -146,7 +146,7 @@ func (n *Node) JSON() (any, error) {
 
 // Int is the value of an integer within ±(2^53−1).
 func (n *Node) Int() (int, error) {
-	i, err := strconv.ParseInt(strings.ReplaceAll(n.Value, "_", ""), 0, 64)
+	i, err := strconv.ParseInt(n.Value, 0, 64)
 	if err != nil || i > 1<<53-1 || i < -(1<<53-1) {
 		return 0, n.errorf("%s is not an integer within ±(2^53−1)", n.Value)
 	}

@@ -32,6 +32,7 @@ type Error struct {
 	Pos, End Pos
 	Message  string
 	Hint     string // what to do, or ""
+	Node     *Node  // the scalar or collection that is refused, where the rest could be read; or nil
 }
 
 func (e *Error) Error() string {
@@ -39,7 +40,7 @@ func (e *Error) Error() string {
 }
 
 // Parse reads the only document of src. An empty document gives a nil Node and no error. With
-// errors the Node is nil, or, where only keys were repeated, what the first of them say.
+// errors the Node is nil, or, where only keys were repeated and single values refused, what the rest says.
 func Parse(src []byte, l Limits) (*Node, []*Error) {
 	l = l.withDefaults()
 	if len(src) > l.Bytes {

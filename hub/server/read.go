@@ -83,9 +83,6 @@ func (s *Server) workflows(c *call) (any, error) {
 	return Workflows{Schema: "wf.workflows/v1", Items: items}, err
 }
 
-// statuses a list of runs can be asked for.
-var statuses = []protocol.RunStatus{protocol.Queued, protocol.Running, protocol.Waiting, protocol.Suspended, protocol.Done, protocol.Failed, protocol.Cancelled}
-
 // listed are the parameters of GET /v1/runs.
 const listed = "status workflow type tag q limit before all search since until cost_min cost_max tokens_min tokens_max person counts"
 
@@ -98,8 +95,8 @@ func ParseQuery(r *http.Request, more ...string) (api.Query, error) {
 	}
 	q := api.Query{Status: protocol.RunStatus(p.text("status")), Workflow: p.text("workflow"), Type: p.text("type"), Tag: p.text("tag"), Text: p.text("q"),
 		Before: p.text("before")}
-	if q.Status != "" && !slices.Contains(statuses, q.Status) {
-		return q, reply.Badf("status=%q: want one of %v", q.Status, statuses)
+	if q.Status != "" && !slices.Contains(api.QueryStatuses, q.Status) {
+		return q, reply.Badf("status=%q: want one of %v", q.Status, api.QueryStatuses)
 	}
 	if q.Limit, err = p.number("limit", 1, api.MaxLimit, api.DefaultLimit); err != nil {
 		return q, err
@@ -174,7 +171,7 @@ func (s *Server) runs(c *call) (any, error) {
 		return nil, err
 	}
 	behind := page.Searched != nil && page.Searched.Behind > 0
-	if behind || q.Since > 0 || q.Until > 0 || slices.ContainsFunc(page.Items, func(x api.Row) bool { return !x.Settled() }) {
+	if behind || q.Status == api.InterruptedRuns || q.Since > 0 || q.Until > 0 || slices.ContainsFunc(page.Items, func(x api.Row) bool { return !x.Settled() }) {
 		c.w.Header().Del("ETag") // it changes though no run moves
 	}
 	return page, nil

@@ -44,6 +44,10 @@ type Listed struct {
 // Read reads a list. What it costs grows with the runs that are shown and those whose facts are not known.
 func (l Listing) Read(ctx context.Context, e *engine.Engine) (out Listed, err error) {
 	l.Text = strings.ToLower(l.Text)
+	interrupted := l.Status == api.InterruptedRuns
+	if interrupted {
+		l.Status = protocol.Running
+	}
 	heads := within(l.Heads, l.Since, l.Until)
 	out.Rows = []api.Row{}
 	counts := l.Counts && l.Before == ""
@@ -97,7 +101,9 @@ func (l Listing) Read(ctx context.Context, e *engine.Engine) (out Listed, err er
 				continue
 			}
 		}
-		out.Rows = append(out.Rows, rowFor(ctx, e, h, st))
+		if row := rowFor(ctx, e, h, st); !interrupted || row.Idle == api.Interrupted {
+			out.Rows = append(out.Rows, row)
+		}
 	}
 	return out, nil
 }

@@ -11,19 +11,14 @@ import (
 	"github.com/tmc/langchaingo/llms"
 
 	"wf/agentkit/model"
+	"wf/protocol"
 	"wf/protocol/lazy"
 )
 
 // Params are members of a request by name, ready to be written.
 type Params map[string]any
 
-// decimal is how the definition writes a number that is no integer.
-var decimal = lazy.Regexp(`^-?[0-9]+\.[0-9]+$`)
-
-// measures are numbers on every wire. Definitions of an earlier version hold a whole one, such
-// as a temperature of 1.0, as the text "1".
-var measures = []string{"temperature", "top_p", "top_k", "min_p", "frequency_penalty", "presence_penalty", "repeat_penalty"}
-
+// whole is a number in a definition of an earlier version, which holds a temperature of 1.0 as the text "1".
 var whole = lazy.Regexp(`^-?[0-9]+$`)
 
 // ParamsOf are the params of the role, decimals as numbers, or, outside of the agent loop,
@@ -42,7 +37,7 @@ func ParamsOf(opts *llms.CallOptions, r model.Request, owned ...string) (Params,
 			}
 		}
 		for name, raw := range given {
-			if text := strings.Trim(string(raw), `"`); slices.Contains(measures, name) && whole().MatchString(text) {
+			if text := strings.Trim(string(raw), `"`); slices.Contains(protocol.MeasureParams, name) && whole().MatchString(text) {
 				raw = json.RawMessage(text)
 			}
 			dec := json.NewDecoder(bytes.NewReader(raw))
@@ -51,33 +46,20 @@ func ParamsOf(opts *llms.CallOptions, r model.Request, owned ...string) (Params,
 			if err := dec.Decode(&value); err != nil {
 				return nil, fmt.Errorf("params: %s: %w", name, err)
 			}
-			p[name] = numbers(value)
+			p[name] = value
 		}
+		protocol.MapParams(map[string]any(p), func(at string, v any) any {
+			if text, ok := v.(string); ok && protocol.DecimalParam(text, at, r.ParamsTexts) {
+				return json.Number(text) // its digits untouched
+			}
+			return v
+		})
 		return p, nil
 	}
 	Add(p, "temperature", opts.Temperature)
 	Add(p, "top_p", opts.TopP)
 	Add(p, "max_tokens", opts.MaxTokens)
 	return p, nil
-}
-
-// numbers is a value with its decimals as numbers, digits untouched.
-func numbers(v any) any {
-	switch v := v.(type) {
-	case string:
-		if decimal().MatchString(v) {
-			return json.Number(v)
-		}
-	case []any:
-		for i := range v {
-			v[i] = numbers(v[i])
-		}
-	case map[string]any:
-		for k := range v {
-			v[k] = numbers(v[k])
-		}
-	}
-	return v
 }
 
 // Add adds a number that is not zero.
@@ -99,9 +81,17 @@ func (p Params) Take(name string, v any) (ok bool, err error) {
 		err = json.Unmarshal(raw, v)
 	}
 	if err != nil {
-		return true, fmt.Errorf("params: %s: %w", name, err)
+		return true, fmt.Errorf("params: %s cannot be %s", name, cut(raw))
 	}
 	return true, nil
+}
+
+// cut is a value for messages.
+func cut(raw []byte) string {
+	if r := []rune(string(raw)); len(r) > 80 {
+		return string(r[:80]) + "…"
+	}
+	return string(raw)
 }
 
 // engineOnly are the params that a llama-server alone knows.
@@ -172,7 +162,7 @@ func (p Params) TakeToolChoice(opts *llms.CallOptions) (ToolChoice, error) {
 		} `json:"function"`
 	}
 	if err := json.Unmarshal(raw, &shape); err != nil {
-		return ToolChoice{}, fmt.Errorf("params: tool_choice is neither a word nor an object: %w", err)
+		return ToolChoice{}, fmt.Errorf("params: tool_choice is neither a word nor an object: %s", cut(raw))
 	}
 	return ToolChoice{Mode: shape.Type, Name: shape.Name + shape.Function.Name, Raw: raw}, nil
 }

@@ -20,11 +20,13 @@ import (
 //
 // Anything else is for the person to write. What cannot be read offers nothing.
 
-// Statuses are the states a run can be in.
-var Statuses = []string{
-	string(protocol.Queued), string(protocol.Running), string(protocol.Waiting), string(protocol.Suspended),
-	string(protocol.Done), string(protocol.Failed), string(protocol.Cancelled),
-}
+// Statuses are the states that runs are listed by.
+var Statuses = func() (out []string) {
+	for _, s := range api.QueryStatuses {
+		out = append(out, string(s))
+	}
+	return out
+}()
 
 var flagValues = map[string][]string{
 	"by":      api.CostGroups,

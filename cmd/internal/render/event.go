@@ -82,7 +82,7 @@ func Event(d protocol.Data) string {
 	case protocol.AttemptFailed:
 		text := fmt.Sprintf("attempt %d failed: %s", d.Attempt, OneLine(d.Error.Error(), 160))
 		if d.RetryAt > 0 {
-			text += ", again at " + clock(d.RetryAt)
+			text += ", again at " + stamp(d.RetryAt)
 		}
 		return text
 	case protocol.StepCompleted:
@@ -96,7 +96,7 @@ func Event(d protocol.Data) string {
 			text += ": " + q
 		}
 		if d.Due > 0 {
-			text += ", until " + clock(d.Due)
+			text += ", until " + stamp(d.Due)
 		}
 		if len(d.Assignees) > 0 {
 			text += ", asked of " + OneLine(strings.Join(d.Assignees, ", "), 160)
@@ -115,7 +115,7 @@ func Event(d protocol.Data) string {
 		if len(d.Assignees) > 0 {
 			text += " to " + OneLine(strings.Join(d.Assignees, ", "), 160)
 		}
-		return text + ", until " + clock(d.Due)
+		return text + ", until " + stamp(d.Due)
 	case protocol.Approval:
 		return d.Decision + " " + d.Tool + " by " + cmp.Or(d.By, "policy")
 	case protocol.SandboxTier:

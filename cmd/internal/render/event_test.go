@@ -1,7 +1,9 @@
 package render
 
 import (
+	"strings"
 	"testing"
+	"time"
 
 	"wf/api"
 	"wf/protocol"
@@ -24,6 +26,24 @@ func TestTheFieldsOfAnAnswerAreToldAndNotTheirFences(t *testing.T) {
 		}
 		if got := said(&api.Step{Text: text}); got != want[1] {
 			t.Errorf("show: %q, want %q", got, want[1])
+		}
+	}
+}
+
+// All times of a line are in one zone: that of the time with which it begins.
+func TestF214ALineHasTheTimesOfOneZone(t *testing.T) {
+	was := time.Local
+	time.Local = time.FixedZone("far away", 9*3600)
+	t.Cleanup(func() { time.Local = was })
+	const at, due = 1_900_000_000_000_000, 1_900_000_030_000_000
+	for _, data := range []protocol.Data{
+		protocol.AttemptFailed{Attempt: 1, RetryAt: due},
+		protocol.WaitingFor{Kind: protocol.WaitTimer, Due: due},
+		protocol.Escalated{Due: due},
+	} {
+		line := eventLine(&protocol.Entry{Event: protocol.Event{TS: at}}, Event(data))
+		if !strings.HasPrefix(line, "2030-03-17T17:46:40.000Z  ") || !strings.HasSuffix(line, " 2030-03-17T17:47:10.000Z") {
+			t.Errorf("%s", line)
 		}
 	}
 }

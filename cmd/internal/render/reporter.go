@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"time"
 
 	"wf/api"
 	"wf/protocol"
@@ -148,8 +149,11 @@ func stamped(e *protocol.Entry, step, text string) string {
 	if step != "" {
 		step += "  "
 	}
-	return e.Time().Format("2006-01-02T15:04:05.000Z") + "  " + step + text
+	return stamp(e.TS) + "  " + step + text
 }
+
+// stamp is a time in UTC, as all times of a line that begins with one are.
+func stamp(us int64) string { return time.UnixMicro(us).UTC().Format("2006-01-02T15:04:05.000Z") }
 
 // groups writes each step as a foldable group of GitHub Actions once it is over: the lines of
 // concurrent steps must not mix, and groups do not nest.
