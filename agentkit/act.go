@@ -135,6 +135,9 @@ func (v *visit) stop(ctx context.Context, t tool.Tool, call protocol.CallMessage
 	if err := v.answer(context.WithoutCancel(ctx), call, r); err != nil {
 		return err
 	}
+	if errors.Is(err, ctx.Err()) {
+		return err // it may say what had no answer
+	}
 	return ctx.Err()
 }
 

@@ -55,6 +55,9 @@ type Agent struct {
 	// nil asks them for each.
 	Offers *mcp.Offers
 
+	// Strange is told of servers that say what is no message of their protocol, see mcp.Pool; nil tells nobody.
+	Strange func(server string, err error)
+
 	// Withheld keeps arguments in which a key was hidden while a person is asked for their call;
 	// with nil such a call is lost once its visit waits, and the model gets a message that says so.
 	Withheld *Withheld
@@ -140,6 +143,11 @@ func (a Agent) Perform(ctx context.Context, turn protocol.Turn, emit roles.Emit)
 	if err := v.replay(turn.Transcript); err != nil {
 		return protocol.Conclusion{}, fmt.Errorf("transcript of %s: %w", turn.Step, err)
 	}
+	if kept, ok := roles.HandoverOf(ctx).Take().(*mcp.Pool); ok {
+		if err := v.servers.TakeOver(kept); err != nil {
+			return protocol.Conclusion{}, err
+		}
+	}
 	ctx, v.holds = watched(ctx, emit)
 	if err := v.openTask(ctx); err != nil {
 		return protocol.Conclusion{}, v.holds.join(err)
@@ -168,13 +176,17 @@ func byName(lists ...[]tool.Tool) []tool.Tool {
 	return slices.CompactFunc(all, func(x, y tool.Tool) bool { return x.Name == y.Name })
 }
 
-// named finds the tools of a role. Servers are started for it, and ended.
+// named finds the tools of a role. Servers are started for it; the visit goes on with them, or they are ended.
 func (a Agent) named(ctx context.Context, turn protocol.Turn) (_ []tool.Tool, err error) {
 	servers, err := a.servers(turn)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(servers.Close(), err) }()
+	defer func() {
+		if err != nil || !servers.Connected() || !roles.HandoverOf(ctx).Put(servers) {
+			err = errors.Join(servers.Close(), err)
+		}
+	}()
 	var own, served []string
 	for _, name := range turn.Role.Tools {
 		if slices.Contains(memory.Names, name) && !slices.ContainsFunc(a.Tools, func(t tool.Tool) bool { return t.Name == name }) {
@@ -205,7 +217,7 @@ func (a Agent) named(ctx context.Context, turn protocol.Turn) (_ []tool.Tool, er
 func (a Agent) servers(turn protocol.Turn) (*mcp.Pool, error) {
 	p := &mcp.Pool{Servers: slices.Clone(turn.MCP), Root: turn.Workspace, At: turn.At, Private: turn.Private, Run: turn.Run, Workflow: turn.Workflow,
 		Dir: filepath.Join(turn.Workspace, turn.Role.Dir), Secret: a.Secret,
-		Trusted: a.Trusted, Allowed: a.Allowed, Confine: a.Confine, Inside: a.Inside}
+		Trusted: a.Trusted, Allowed: a.Allowed, Confine: a.Confine, Inside: a.Inside, Strange: a.Strange}
 	uses := func(name string) bool { return strings.HasPrefix(name, mcp.Prefix) }
 	if a.MCP == nil || !slices.ContainsFunc(turn.Role.Tools, uses) {
 		return p, nil

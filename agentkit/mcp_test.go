@@ -18,6 +18,7 @@ import (
 
 	"wf/agentkit/mcp"
 	"wf/protocol"
+	"wf/roles"
 )
 
 // toolServer is a server with the tools greet, which says that it only reads, and drop, which says
@@ -238,5 +239,94 @@ func TestAWordOnAServerIsNotForOneWithALongerName(t *testing.T) {
 	}
 	if _, err := s.perform(t, &journal{}); !errors.Is(err, protocol.ErrWaiting) || ran != "" {
 		t.Errorf("the tool of another server ran at %q, %v", ran, err)
+	}
+}
+
+// F-117: each server was begun twice for a visit: for the list of its tools, and for their calls.
+func TestAVisitGoesOnWithTheServersThatItWasPreparedWith(t *testing.T) {
+	server := sdk.NewServer(&sdk.Implementation{Name: "test", Version: "1"}, nil)
+	addTool(server, "greet", "greet")
+	handler := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, nil)
+	var requests atomic.Int64
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost {
+			requests.Add(1)
+		}
+		handler.ServeHTTP(w, r)
+	}))
+	t.Cleanup(web.Close)
+	for name, c := range map[string]struct {
+		hands, moves bool
+		more         bool
+	}{
+		"it is handed over":                       {hands: true},
+		"nothing is handed over":                  {more: true},
+		"the visit is in a copy of the workspace": {hands: true, moves: true, more: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t, "coder#1: [{tools: [{tool: mcp__t__greet, args: {}}]}, {text: \"---\\nstatus: done\\n---\\n\"}]")
+			s.turn.MCP = []protocol.MCPServer{{Name: "t", URL: web.URL}}
+			s.turn.Role.Tools, s.turn.Role.Approvals = []string{"mcp:t/*"}, []protocol.NamedTemplate{{Name: "mcp:t/*", Value: "auto"}}
+			ctx, handover := t.Context(), &roles.Handover{}
+			if c.hands {
+				ctx = roles.HandingOver(ctx, handover)
+			}
+			p, err := s.agent.Prepare(ctx, s.turn)
+			if err != nil {
+				t.Fatal(err)
+			}
+			before := requests.Load()
+			s.turn.History.Tools = p.Tools
+			if c.moves {
+				s.turn.Workspace = t.TempDir()
+			}
+			if _, err := s.agent.Perform(ctx, s.turn, (&journal{}).emit); err != nil {
+				t.Fatal(err)
+			}
+			if n := requests.Load() - before; n < 1 || n > 1 != c.more {
+				t.Errorf("the visit sent %d requests", n)
+			}
+			if handover.Take() != nil {
+				t.Error("something is left over")
+			}
+		})
+	}
+}
+
+// F-117: a visit whose time is over while a server does not answer says so.
+func TestAVisitThatEndsInACallSaysWhatHadNotAnswered(t *testing.T) {
+	s := newStage(t, "coder#1: [{tools: [{tool: mcp__t__hang, args: {}}]}, {text: \"---\\nstatus: done\\n---\\n\"}]")
+	server := sdk.NewServer(&sdk.Implementation{Name: "test", Version: "1"}, nil)
+	ctx, end := context.WithCancel(t.Context())
+	release := make(chan struct{})
+	server.AddTool(&sdk.Tool{Name: "hang", InputSchema: json.RawMessage(`{"type":"object"}`)}, func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+		end()
+		<-release
+		return &sdk.CallToolResult{}, nil
+	})
+	handler := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, nil)
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodDelete { // of the session, which the visit ends once it has given up
+			close(release)
+		}
+		handler.ServeHTTP(w, r)
+	}))
+	defer web.Close()
+	s.turn.MCP = []protocol.MCPServer{{Name: "t", URL: web.URL}}
+	s.turn.Role.Tools, s.turn.Role.Approvals = []string{"mcp:t/*"}, []protocol.NamedTemplate{{Name: "mcp:t/*", Value: "auto"}}
+	handover := &roles.Handover{}
+	ctx = roles.HandingOver(ctx, handover)
+	p, err := s.agent.Prepare(ctx, s.turn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.turn.History.Tools = p.Tools
+	j := &journal{}
+	_, err = s.agent.Perform(ctx, s.turn, j.emit)
+	if !errors.Is(err, context.Canceled) || !strings.HasPrefix(err.Error(), "mcp:t had not answered the call of hang for ") || !strings.HasSuffix(err.Error(), ": context canceled") {
+		t.Errorf("the visit ends with %v", err)
+	}
+	if r := find[protocol.ToolResult](j); len(r) != 1 || !strings.Contains(r[0].Content.S, "the outcome of this call is unknown") {
+		t.Errorf("the journal has %+v", r)
 	}
 }

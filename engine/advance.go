@@ -84,7 +84,9 @@ func (d *driver) begin(ctx context.Context, b *batch, x rules.Decision) error {
 	prep, err := d.prepareFor(ctx, x)
 	started.Preparing = prep != nil && !d.inTime(prep)
 	if prep != nil && !started.Preparing {
-		err = prep.err
+		if err = prep.err; err != nil {
+			d.shut(x.Step.String())
+		}
 	}
 	if err != nil && x.Via == protocol.ViaAlways && ctx.Err() == nil {
 		if err := b.draft(d, x.Step.String(), started); err != nil {

@@ -44,7 +44,7 @@ func (e *Engine) Drive(ctx context.Context, run protocol.RunID, o DriveOptions) 
 	defer e.letGo(ctx, run, claim)
 	ctx = roles.WithActing(context.WithValue(ctx, claimKey{}, claim), claim.Acting)
 	d := &driver{e: e, run: run, claim: claim, work: map[string]*worker{}, in: make(chan report), pipe: newPipe(),
-		preparing: map[string]*preparation{}, stored: o.stored, held: o.held, past: e.pasts.take(run)}
+		preparing: map[string]*preparation{}, opened: map[string]*roles.Handover{}, stored: o.stored, held: o.held, past: e.pasts.take(run)}
 	defer e.pasts.rest(d.past)
 	defer func() { d.pipe.close() }()
 	defer d.unprepareAll()
@@ -107,7 +107,8 @@ func (e *Engine) Drive(ctx context.Context, run protocol.RunID, o DriveOptions) 
 	if err == nil {
 		err = d.standsStill(ctx)
 	}
-	return d.s, errors.Join(err, d.left)
+	d.unprepareAll()
+	return d.s, errors.Join(err, d.left, d.alarm)
 }
 
 // driver owns a run while it is driven; all its fields but fresh and past belong to the goroutine of Drive.
@@ -122,6 +123,8 @@ type driver struct {
 
 	preparing map[string]*preparation // those of them that go on beside the run, by step
 	prepares  sync.WaitGroup
+	opened    map[string]*roles.Handover // by what prepared a visit, until it is performed; by step
+	alarm     error                      // of what was closed that no visit took
 
 	in    chan report
 	ready []report     // how visits ended that were performed in place

@@ -162,7 +162,9 @@ func (d *driver) stage(ctx context.Context) (*batch, error) {
 	for _, step := range b.begin {
 		w := d.newWorker(ctx, step)
 		w.refused = b.refuse[step]
-		_, w.waits = b.line[step]
+		if _, w.waits = b.line[step]; w.waits {
+			d.shut(step) // it may wait for hours
+		}
 		d.work[step] = w
 	}
 	return b, nil
@@ -307,6 +309,7 @@ func (d *driver) rebase(ctx context.Context) error {
 		for _, step := range b.begin {
 			vain[step] = true
 			d.unprepare(step)
+			d.shut(step)
 			if w := d.work[step]; w != nil {
 				w.stop(nil)
 				delete(d.work, step)

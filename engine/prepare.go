@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -32,6 +33,8 @@ type preparation struct {
 	gives roles.Preparation     // for the record
 	err   error                 // why there is none
 	start *protocol.StepStarted // with what it gives, once that is in the state
+
+	opened roles.Handover // what the visit goes on with
 }
 
 // prepare has the performer of a visit prepare it; nil is that there is nothing to do. It sees the tools of the
@@ -56,6 +59,9 @@ func (d *driver) prepare(ctx context.Context, turn protocol.Turn, resumes protoc
 	}
 	p := &preparation{said: make(chan struct{}), begun: make(chan struct{}), done: make(chan struct{})}
 	p.ctx, p.cancel = context.WithCancel(ctx)
+	step := turn.Step.String()
+	d.shut(step)
+	d.opened[step] = &p.opened
 	d.prepares.Go(func() {
 		defer close(p.done)
 		defer func() {
@@ -63,7 +69,7 @@ func (d *driver) prepare(ctx context.Context, turn protocol.Turn, resumes protoc
 				p.err = fmt.Errorf("preparing %s: panic: %v", turn.Step, r)
 			}
 		}()
-		p.gives, p.err = preparer.Prepare(roles.Emitting(p.ctx, p.say), turn)
+		p.gives, p.err = preparer.Prepare(roles.HandingOver(roles.Emitting(p.ctx, p.say), &p.opened), turn)
 	})
 	return p, nil
 }
@@ -175,10 +181,21 @@ func (d *driver) unprepare(step string) {
 	}
 }
 
-// unprepareAll ends all preparations.
+// unprepareAll ends all preparations, and closes what they opened.
 func (d *driver) unprepareAll() {
 	for step := range d.preparing {
 		d.unprepare(step)
 	}
 	d.prepares.Wait()
+	for step := range d.opened {
+		d.shut(step)
+	}
+}
+
+// shut closes what was opened for a visit that is not performed after all, or later.
+func (d *driver) shut(step string) {
+	if left := d.opened[step].Close(); left != nil {
+		d.alarm = errors.Join(d.alarm, left)
+	}
+	delete(d.opened, step)
 }

@@ -20,7 +20,8 @@ type assignment struct {
 	rules string    // format and semantics of the run
 	told  bool      // messages from outside were put into its prompt
 
-	preparing *preparation // of one that was held before its step_started was whole; else nil
+	preparing *preparation    // of one that was held before its step_started was whole; else nil
+	opened    *roles.Handover // what was opened while it was prepared; nil is nothing
 }
 
 // assign makes x the turn of a visit, but for what is read from the store.

@@ -107,6 +107,11 @@ func (d *driver) perform(w *worker) {
 	if !w.ended() { // what it is given may take some seconds to compute
 		err = d.assign(w.ctx, x, step)
 	}
+	if w.ended() || w.refused != nil || err != nil {
+		d.shut(step)
+	}
+	x.opened = d.opened[step]
+	delete(d.opened, step)
 	switch {
 	case w.ended(): // stopped before it was performed
 		d.ready = append(d.ready, report{step: step, end: &outcome{err: cmp.Or(w.ctx.Err(), context.Canceled)}})
@@ -159,6 +164,11 @@ func (d *driver) carryOut(ctx context.Context, x *assignment, emit roles.Emit) (
 			end.err = fmt.Errorf("performing %s: panic: %v", turn.Step, r)
 		}
 	}()
+	defer func() {
+		if left := x.opened.Close(); left != nil {
+			end.err = errors.Join(left, end.err)
+		}
+	}()
 	if x.preparing != nil {
 		from := d.e.now()
 		if end.err = d.finishPreparing(ctx, x, emit); end.err != nil {
@@ -201,6 +211,7 @@ func (d *driver) carryOut(ctx context.Context, x *assignment, emit roles.Emit) (
 		end.err = err
 		return end
 	}
+	ctx = roles.HandingOver(ctx, x.opened)
 	whole := ctx
 	if turn.Role.Action == protocol.ActRun {
 		acting, over, err := d.claim.Acting(ctx)
@@ -275,6 +286,9 @@ func (d *driver) conclude(ctx context.Context, w *worker, end *outcome) ([]cas.D
 	case end.timedOut:
 		failure = &protocol.Failure{Class: "timeout", Keeps: role.Action == protocol.ActPrompt, ErrorInfo: protocol.ErrorInfo{Code: "timeout", Phase: string(role.Action),
 			Message: "timed out after " + (time.Duration(role.Timeout) * time.Microsecond).String()}}
+		if waited, ok := strings.CutSuffix(end.err.Error(), ": "+context.Canceled.Error()); ok {
+			failure.Detail = waited // what it waited for
+		}
 	case errors.As(end.err, &failure) && !failure.Suspend:
 	case ctx.Err() != nil || errors.Is(end.err, context.Canceled) || errors.Is(end.err, errStopped) || errors.Is(end.err, cas.ErrAged):
 		return nil, nil, nil // interrupted, or the run stopped: tried again when it goes on

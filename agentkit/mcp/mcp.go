@@ -22,6 +22,19 @@
 // says it only reads runs unasked, as long as the server offers what was recorded of it; not of one
 // that an agent may have written.
 //
+// # Servers that err
+//
+//	what it does                                  what becomes of it
+//	a line, or an event, that is no message       skipped; told once (Pool.Strange), and where a call fails
+//	an answer to what was not asked               skipped
+//	no answer                                     StartTimeout, CallTimeout, or the end of ctx, whose error names the call
+//	ended before the call                         started again, startsMax times in a row without an answer
+//	ended, and had not read the call              started again, the call is made again, once
+//	ended in the call                             the outcome is unknown
+//	404 for its session                           a new session, the call is made again, once
+//	the connection is lost in the call            the outcome is unknown
+//	it cannot be reached                          the call was not made
+//
 // # Not promised
 //
 // That a server still offers the tools that were recorded: a call of one that is gone tells the

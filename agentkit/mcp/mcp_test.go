@@ -32,6 +32,10 @@ const serverVar = "WF_TEST_MCP_SERVER"
 
 func TestMain(m *testing.M) {
 	sandbox.Main()
+	if kind := os.Getenv(oddVar); kind != "" {
+		oddStdio(kind)
+		return
+	}
 	if os.Getenv(serverVar) != "" {
 		fmt.Fprintln(os.Stderr, "here I am")
 		if err := testServer().Run(context.Background(), &sdk.StdioTransport{}); err != nil {
@@ -337,13 +341,13 @@ func TestWhatCannotBeStartedSaysWhy(t *testing.T) {
 	}{
 		"missing": {protocol.MCPServer{Command: []string{"/no/such/program"}}, "mcp:t: start /no/such/program"},
 		"silent":  {protocol.MCPServer{Command: []string{"sh", "-c", "echo I cannot >&2; exit 1"}}, "it said: I cannot"},
-		"noise":   {protocol.MCPServer{Command: []string{"sh", "-c", "echo nonsense; cat >/dev/null"}}, "no session"},
+		"noise":   {protocol.MCPServer{Command: []string{"sh", "-c", "echo nonsense; cat >/dev/null"}}, `no session: it did not answer within 1s; what it said in the place of messages was skipped (1): "nonsense"`},
 		"secret":  {protocol.MCPServer{Command: []string{"true"}, Env: []protocol.MCPValue{{Name: "A", Secret: "WF_TEST_UNSET"}}}, "WF_TEST_UNSET is not set"},
 		"refused": {protocol.MCPServer{URL: "http://127.0.0.1:1/"}, "no session"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.server.Name = "t"
-			p := &Pool{Servers: []protocol.MCPServer{c.server}, Trusted: all, Dir: t.TempDir()}
+			p := &Pool{Servers: []protocol.MCPServer{c.server}, Trusted: all, Dir: t.TempDir(), starting: time.Second}
 			defer p.Close()
 			if _, err := p.Tools(t.Context(), "mcp:t/*"); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v, want %q", err, c.want)

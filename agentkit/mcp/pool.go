@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -29,7 +30,7 @@ const (
 	CallTimeout  = 5 * time.Minute  // of one call
 	toolsMax     = 256              // of one server
 	listMax      = 256 << 10        // bytes of its list
-	startsMax    = 3                // of one program in a visit
+	startsMax    = 3                // of one program in a visit, in a row without an answer to a call
 )
 
 // A Pool holds the connections of one visit. The zero Pool has no servers.
@@ -57,10 +58,15 @@ type Pool struct {
 	Inside func() bool
 	// Secret looks up a variable that is kept secret; nil is os.LookupEnv.
 	Secret func(name string) (string, bool)
+	// Strange is called once for each start of a server, by its name, that says what is no message, which was skipped; nil tells nobody.
+	Strange func(server string, err error)
+
+	starting, calling time.Duration // in the place of StartTimeout and CallTimeout; 0 are those
 
 	mu          sync.Mutex
 	connections map[string]*connection
 	starts      map[string]int
+	vain        map[string]int           // those of starts since which no call was answered
 	recorded    map[string]protocol.Tool // by wire name
 	left        error                    // what programs left, see Close
 }
@@ -238,15 +244,21 @@ func (p *Pool) watched(s protocol.MCPServer, call func() (tool.Result, error)) (
 
 // open gives the connection of a server, and starts it where there is none. p.mu is held.
 func (p *Pool) open(ctx context.Context, s protocol.MCPServer) (*connection, error) {
-	if conn := p.connections[s.Name]; conn != nil {
-		return conn, nil
-	}
-	if p.starts[s.Name] >= startsMax {
-		return nil, fmt.Errorf("it ended %d times and is not started again", startsMax)
+	before := p.connections[s.Name]
+	if before != nil && !before.handed && !before.ended() {
+		return before, nil
 	}
 	at, err := p.place(s)
 	if err != nil {
 		return nil, err
+	}
+	if before != nil && !before.ended() && reflect.DeepEqual(at, before.at) { // else it may be one that nobody trusts
+		before.handed = false
+		return before, nil
+	}
+	p.drop(s.Name)
+	if len(s.Command) > 0 && p.vain[s.Name] >= startsMax {
+		return nil, fmt.Errorf("it ended %d times and is not started again", startsMax)
 	}
 	if len(s.Command) > 0 && !at.Confined || s.URL != "" && !Local(s) || slices.Contains(p.Foreign, s.Name) {
 		if err := p.trusts(s, at); err != nil {
@@ -254,10 +266,11 @@ func (p *Pool) open(ctx context.Context, s protocol.MCPServer) (*connection, err
 		}
 	}
 	if p.connections == nil {
-		p.connections, p.starts = map[string]*connection{}, map[string]int{}
+		p.connections, p.starts, p.vain = map[string]*connection{}, map[string]int{}, map[string]int{}
 	}
 	p.starts[s.Name]++
-	limited, stop := context.WithTimeout(ctx, StartTimeout)
+	p.vain[s.Name]++
+	limited, stop := context.WithTimeout(ctx, p.startTimeout())
 	defer stop()
 	conn, err := p.start(limited, s, at)
 	if err != nil {
@@ -268,6 +281,19 @@ func (p *Pool) open(ctx context.Context, s protocol.MCPServer) (*connection, err
 	}
 	p.connections[s.Name] = conn
 	return conn, nil
+}
+
+func (p *Pool) startTimeout() time.Duration { return cmp.Or(p.starting, StartTimeout) }
+
+func (p *Pool) callTimeout() time.Duration { return cmp.Or(p.calling, CallTimeout) }
+
+// strange tells what a server said in the place of a message.
+func (p *Pool) strange(s protocol.MCPServer, text string) {
+	if p.Strange == nil {
+		return
+	}
+	p.Strange(s.Name, fmt.Errorf("mcp:%s says what is no message of the Model Context Protocol; it was skipped: %q. What a server logs belongs on its standard error",
+		s.Name, text))
 }
 
 func (p *Pool) root() string { return cmp.Or(p.Root, p.Dir) }
@@ -303,43 +329,103 @@ func (p *Pool) Close() error {
 	return p.left
 }
 
+// Connected reports whether a server of the pool was started, or reached.
+func (p *Pool) Connected() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.connections) > 0
+}
+
+// TakeOver goes on with the connections of a Pool that is used no more. Where it was for another place, or has other servers,
+// they are ended; the error is that of Close.
+func (p *Pool) TakeOver(from *Pool) error {
+	place := func(p *Pool) []string { return []string{p.Dir, p.root(), p.At, p.Private, string(p.Run), p.Workflow} }
+	if !slices.Equal(place(p), place(from)) || !slices.Equal(p.Foreign, from.Foreign) || !reflect.DeepEqual(p.Servers, from.Servers) {
+		return from.Close()
+	}
+	p.connections, p.starts, p.vain, p.left = from.connections, from.starts, from.vain, from.left
+	for _, conn := range p.connections {
+		conn.handed = true
+	}
+	return nil
+}
+
 // call runs a tool. What goes wrong is for the model to know; an error is for ctx, and for a
 // program that is not trusted.
 func (p *Pool) call(ctx context.Context, s protocol.MCPServer, wire string, args json.RawMessage, at tool.Workspace) (tool.Result, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	conn, err := p.open(ctx, s)
-	switch {
-	case ctx.Err() != nil:
-		return tool.Result{}, ctx.Err()
-	case errors.Is(err, ErrUntrusted):
-		return tool.Result{}, fmt.Errorf("mcp:%s: %w", s.Name, err)
-	case err != nil:
-		return tool.Failed("mcp:%s cannot be used: %v", s.Name, err), nil
+	var before map[string]*sdk.Tool // as they were when the call was made first
+	for {
+		conn, err := p.open(ctx, s)
+		switch {
+		case ctx.Err() != nil:
+			return tool.Result{}, ctx.Err()
+		case errors.Is(err, ErrUntrusted):
+			return tool.Result{}, fmt.Errorf("mcp:%s: %w", s.Name, err)
+		case err != nil:
+			return tool.Failed("mcp:%s cannot be used: %v", s.Name, err), nil
+		}
+		t := conn.tools[wire]
+		if t == nil {
+			return tool.Failed("mcp:%s no longer has this tool", s.Name), nil
+		}
+		if before != nil && !reflect.DeepEqual(before, conn.tools) { // the call was allowed for the tools that there were
+			return tool.Failed("mcp:%s began anew before it took the call, and offers other tools since; the call was not made", s.Name), nil
+		}
+		r, untaken, err := p.once(ctx, s, conn, t.Name, args, at)
+		if !untaken || before != nil {
+			return r, err
+		}
+		before = conn.tools
 	}
-	t := conn.tools[wire]
-	if t == nil {
-		return tool.Failed("mcp:%s no longer has this tool", s.Name), nil
-	}
-	limited, stop := context.WithTimeout(ctx, CallTimeout)
+}
+
+// once makes a call on a connection; untaken reports that the server cannot have performed it, and that another connection may.
+func (p *Pool) once(ctx context.Context, s protocol.MCPServer, conn *connection, name string, args json.RawMessage, at tool.Workspace) (_ tool.Result, untaken bool, _ error) {
+	limited, stop := context.WithTimeout(ctx, p.callTimeout())
 	defer stop()
-	params := &sdk.CallToolParams{Name: t.Name, Arguments: args}
+	params := &sdk.CallToolParams{Name: name, Arguments: args}
 	if at.TraceParent != "" {
 		params.Meta = sdk.Meta{"traceparent": at.TraceParent} // reserved for it by the Model Context Protocol, basic/index#meta
 	}
-	r, err := conn.client.CallTool(limited, params)
+	a, since := &attempt{}, time.Now()
+	r, err := conn.client.CallTool(context.WithValue(limited, attemptKey{}, a), params)
 	var refused *jsonrpc.Error
 	switch {
+	case err == nil:
+		p.vain[s.Name] = 0
+		return result(r, at.Clean), false, nil
 	case ctx.Err() != nil:
-		return tool.Result{}, ctx.Err()
+		return tool.Result{}, false, fmt.Errorf("mcp:%s had not answered the call of %s for %v%s: %w", s.Name, name, time.Since(since).Round(time.Millisecond), conn.said(), ctx.Err())
 	case limited.Err() != nil:
 		p.drop(s.Name)
-		return tool.Failed("mcp:%s did not answer within %v, and was stopped", s.Name, CallTimeout), nil
-	case errors.As(err, &refused):
-		return tool.Failed("mcp:%s refuses the call: %s", s.Name, refused.Message), nil
-	case err != nil:
-		p.drop(s.Name)
-		return tool.Failed("mcp:%s ended during the call, its outcome is unknown: %v%s", s.Name, err, conn.said()), nil
+		stopped := "was stopped"
+		if conn.proc == nil {
+			stopped = "is not waited for any longer"
+		}
+		return tool.Failed("mcp:%s did not answer within %v, and %s; the outcome of the call is unknown%s", s.Name, p.callTimeout(), stopped, conn.said()), false, nil
 	}
-	return result(r, at.Clean), nil
+	failed := a.failed()
+	if failed == "" && errors.As(err, &refused) {
+		p.vain[s.Name] = 0
+		return tool.Failed("mcp:%s refuses the call: %s", s.Name, refused.Message), false, nil
+	}
+	if conn.proc != nil { // how much it read is known once it has ended
+		p.drop(s.Name)
+	}
+	if untaken = a.untaken(conn.proc); untaken {
+		p.drop(s.Name)
+	}
+	switch {
+	case failed != "":
+		failed += conn.said()
+	case untaken:
+		failed = "ended again before it took the call, which was not made" + conn.said()
+	case conn.proc == nil:
+		failed = fmt.Sprintf("gave no answer that can be read, the outcome of the call is unknown: %v%s", err, conn.said())
+	default:
+		failed = fmt.Sprintf("ended during the call, its outcome is unknown: %v%s", err, conn.said())
+	}
+	return tool.Failed("mcp:%s %s", s.Name, failed), untaken, nil
 }

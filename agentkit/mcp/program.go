@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"runtime"
@@ -27,6 +28,8 @@ const (
 // A program is a server that was started, with all that it starts.
 type program struct {
 	stdin, stdout *os.File // our ends
+	given         *os.File // the other end of stdin, so that what the program did not read can be counted
+	unread        int      // bytes of that, once it is stopped
 	stderr        *lastWords
 	note          string // for people, behind what it said last
 	group         int    // of its processes; 0 for a confined one
@@ -76,34 +79,33 @@ func (p *Pool) launch(s protocol.MCPServer, at Place, env []string) (*program, e
 }
 
 // pipes connect a program with this process.
-func pipes() (p *program, theirIn, theirOut *os.File, err error) {
+func pipes() (p *program, theirOut *os.File, err error) {
 	theirIn, in, err := os.Pipe()
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, nil, err
 	}
 	out, theirOut, err := os.Pipe()
 	if err != nil {
 		theirIn.Close()
 		in.Close()
-		return nil, nil, nil, err
+		return nil, nil, err
 	}
-	return &program{stdin: in, stdout: out, stderr: &lastWords{}, ended: make(chan struct{})}, theirIn, theirOut, nil
+	return &program{stdin: in, given: theirIn, stdout: out, stderr: &lastWords{}, ended: make(chan struct{})}, theirOut, nil
 }
 
 // startConfined starts a program within walls. The walls stand until all of it has ended; the launcher ends
 // it when this process is gone.
 func startConfined(policy sandbox.Policy, command []string) (*program, error) {
-	p, theirIn, theirOut, err := pipes()
+	p, theirOut, err := pipes()
 	if err != nil {
 		return nil, err
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	p.term, p.kill = stop, stop // its launcher has the same grace
-	policy.Stdin = theirIn
+	policy.Stdin = p.given
 	policy.Met = func(text string) { _, _ = fmt.Fprintln(p.stderr, text) }
 	go func() {
 		code, err := sandbox.Run(ctx, policy, command, theirOut, p.stderr)
-		theirIn.Close()
 		theirOut.Close()
 		switch {
 		case errors.Is(err, protocol.ErrLeft):
@@ -134,27 +136,28 @@ func startProgram(file string, command, env []string, root, dir string) (*progra
 		return nil, fmt.Errorf("start %s in its directory: %w", command[0], err)
 	}
 	defer cwd.Close()
-	p, theirIn, theirOut, err := pipes()
+	p, theirOut, err := pipes()
 	if err != nil {
 		return nil, err
 	}
-	cmd := &exec.Cmd{Path: file, Args: command, Dir: cwd.Path, Env: env, Stdin: theirIn, Stdout: theirOut, Stderr: p.stderr,
+	cmd := &exec.Cmd{Path: file, Args: command, Dir: cwd.Path, Env: env, Stdin: p.given, Stdout: theirOut, Stderr: p.stderr,
 		SysProcAttr: &syscall.SysProcAttr{Setpgid: true}, WaitDelay: grace}
 	roles.DieWithParent(cmd.SysProcAttr)
 	started := make(chan error)
 	go func() {
 		runtime.LockOSThread() // not unlocked: the thread ends with the goroutine
 		err := cmd.Start()
-		theirIn.Close()
 		theirOut.Close()
 		started <- err
 		if err == nil {
-			_ = cmd.Wait() // how it ended is of no interest: that it did, its client finds out
+			_ = cmd.Wait()                                      // how it ended is of no interest: that it did, its client finds out
+			_ = p.stdout.SetReadDeadline(time.Now().Add(grace)) // see Read
 		}
 		close(p.ended)
 	}()
 	if err := <-started; err != nil {
 		p.stdin.Close()
+		p.given.Close()
 		p.stdout.Close()
 		return nil, fmt.Errorf("start %s: %w", command[0], err)
 	}
@@ -162,6 +165,20 @@ func startProgram(file string, command, env []string, root, dir string) (*progra
 	p.term = func() { _ = syscall.Kill(-p.group, syscall.SIGTERM) }
 	p.kill = func() { _ = syscall.Kill(-p.group, syscall.SIGKILL) } // ESRCH: nothing is left
 	return p, nil
+}
+
+// Read reads its stdout. The end of the program is the end of that, also where something that it started has the stream
+// still: a call would wait for an answer until its time is over.
+func (p *program) Read(b []byte) (int, error) {
+	n, err := p.stdout.Read(b)
+	if errors.Is(err, os.ErrDeadlineExceeded) { // it has ended, and what it wrote before that may still be there
+		_ = p.stdout.SetReadDeadline(time.Now().Add(grace / 10))
+		n, err = p.stdout.Read(b)
+	}
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		err = io.EOF
+	}
+	return n, err
 }
 
 // stop ends the program and whatever it started.
@@ -183,6 +200,9 @@ func (p *program) stop() {
 		p.kill()
 		<-p.ended
 		p.stdout.Close()
+		left, _ := io.Copy(io.Discard, p.given) // ours is the last end: what cannot be read counts as read by the program
+		p.unread = int(left)
+		p.given.Close()
 	})
 }
 

@@ -58,6 +58,13 @@ func (u *Setup) trustsServer(s protocol.MCPServer, at mcp.Place) error {
 	return mcp.ErrUntrusted.With(mcp.ErrUntrusted.Hint, "%s: %s (%s)", mcp.Says(s), what, cid)
 }
 
+// strangeServer tells the user, once, that a server says what is no message.
+func (u *Setup) strangeServer(name string, err error) {
+	if _, told := u.strange.LoadOrStore(name, true); !told {
+		u.Warn(err)
+	}
+}
+
 // WantedServers are the servers that a workflow declares, and its sub-workflows, that run programs as the user, or
 // that are called elsewhere or with a secret, for runs in this directory.
 func (u *Setup) WantedServers(p *lang.Program, file string) ([]config.Want, error) {

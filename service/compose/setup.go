@@ -63,6 +63,7 @@ type Setup struct {
 
 	opened   openModels
 	offers   mcp.Offers
+	strange  sync.Map // servers of tools of which the user was told that they say what is no message, by name
 	withheld agentkit.Withheld
 
 	memories openMemories
@@ -95,7 +96,7 @@ func (u *Setup) Warn(err error) { u.warnf("%v", err) }
 
 // newEngine joins the engine with what performs the steps. watch may be nil.
 func (u *Setup) Engine(s store.Store, watch func(api.Update)) *engine.Engine {
-	agent := agentkit.Agent{Models: u.OpenModel, Default: u.defaultModels, Window: u.Window, Patience: u.patience, Patient: u.Options.Patience, MCP: u.servers, Offers: &u.offers, Withheld: &u.withheld, Seal: u.sealFor("calls"), Confine: u.Confine, Inside: u.Inside, Trusted: u.trustsServer, Allowed: u.allowsServer, Memory: u.AgentMemory(s)}
+	agent := agentkit.Agent{Models: u.OpenModel, Default: u.defaultModels, Window: u.Window, Patience: u.patience, Patient: u.Options.Patience, MCP: u.servers, Offers: &u.offers, Strange: u.strangeServer, Withheld: &u.withheld, Seal: u.sealFor("calls"), Confine: u.Confine, Inside: u.Inside, Trusted: u.trustsServer, Allowed: u.allowsServer, Memory: u.AgentMemory(s)}
 	e := &engine.Engine{
 		Store:   s,
 		Version: u.Version,
