@@ -33,6 +33,7 @@ type Config struct {
 	TTL     string        // of cache marks: 5m or 1h; "" is 5m
 	Idle    time.Duration // silence that ends a call; 0 is 10 minutes before the answer, 5 within it
 
+	KeyFrom string             // the variable that the key comes from, for messages; "" is not known
 	Account *ratelimit.Account // whose limits hold; nil has none
 }
 
@@ -42,6 +43,7 @@ type Model struct {
 	url, key string
 	ttl      string
 	idle     time.Duration
+	keyFrom  string
 	account  *ratelimit.Account
 }
 
@@ -52,7 +54,7 @@ func Open(name string) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	return New(name, strings.TrimPrefix(name, Prefix), Config{BaseURL: base, Key: key})
+	return New(name, strings.TrimPrefix(name, Prefix), Config{BaseURL: base, Key: key, KeyFrom: "ANTHROPIC_API_KEY"})
 }
 
 // New makes a model: name is what wf calls it, id what the server does.
@@ -69,7 +71,7 @@ func New(name, id string, c Config) (*Model, error) {
 	default:
 		return nil, model.Unusable("model "+name, "%q is no lifetime of a cache mark (want 5m or 1h)", c.TTL)
 	}
-	return &Model{name: name, id: id, url: wire.Below(u, "v1/messages"), key: c.Key, ttl: c.TTL, idle: c.Idle, account: c.Account}, nil
+	return &Model{name: name, id: id, url: wire.Below(u, "v1/messages"), key: c.Key, ttl: c.TTL, idle: c.Idle, account: c.Account, keyFrom: c.KeyFrom}, nil
 }
 
 // rootOf is the path of a server without that of the API's version.
@@ -98,7 +100,7 @@ func (m *Model) GenerateContent(ctx context.Context, messages []llms.MessageCont
 	header := map[string]string{
 		"X-Api-Key": m.key, "Anthropic-Version": version, "Anthropic-Beta": strings.Join(sent.betas, ","), "Accept": "text/event-stream",
 	}
-	call := wire.Call{Name: m.name, URL: m.url, Header: header, Body: body, Idle: m.idle,
+	call := wire.Call{Name: m.name, URL: m.url, Header: header, Body: body, Idle: m.idle, KeyFrom: m.keyFrom,
 		Account: m.account, Most: int64(sent.most), Used: func() int64 { return s.usage.counts(s.ttl).Tokens() }, Clock: &s.clock}
 	if err := call.Do(ctx, s.read); err != nil {
 		return nil, err

@@ -23,7 +23,7 @@ func (p Provider) base() string {
 // environment is where the environment says that a provider of this binary is reached; set is that it says anything.
 func environment(name string) (s server, set bool) {
 	prefix := map[string]string{WireOpenAI: "OPENAI", WireAnthropic: "ANTHROPIC"}[name]
-	s = server{Provider{Wire: name}, os.Getenv(prefix + "_BASE_URL"), os.Getenv(prefix + "_API_KEY")}
+	s = server{Provider{Wire: name, KeyEnv: prefix + "_API_KEY"}, os.Getenv(prefix + "_BASE_URL"), os.Getenv(prefix + "_API_KEY")}
 	roles.Conceal(prefix+"_API_KEY", s.key)
 	return s, s.at != "" || s.key != ""
 }

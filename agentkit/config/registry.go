@@ -74,9 +74,9 @@ type server struct {
 
 func (s server) open(name, id string, account *ratelimit.Account) (llms.Model, error) {
 	if s.Wire == WireAnthropic {
-		return agentkit.NonNil(anthropic.New(name, id, anthropic.Config{BaseURL: s.at, Key: s.key, TTL: s.TTL, Idle: time.Duration(s.Idle), Account: account}))
+		return agentkit.NonNil(anthropic.New(name, id, anthropic.Config{BaseURL: s.at, Key: s.key, TTL: s.TTL, Idle: time.Duration(s.Idle), KeyFrom: s.KeyEnv, Account: account}))
 	}
-	return agentkit.NonNil(openai.New(name, id, openai.Config{BaseURL: s.at, Key: s.key, Llama: s.Engine == EngineLlama, Marks: s.Marks, Slots: s.Slots, Idle: time.Duration(s.Idle), Account: account}))
+	return agentkit.NonNil(openai.New(name, id, openai.Config{BaseURL: s.at, Key: s.key, Llama: s.Engine == EngineLlama, Marks: s.Marks, Slots: s.Slots, Idle: time.Duration(s.Idle), KeyFrom: s.KeyEnv, Account: account}))
 }
 
 // reach gives the key of a provider, "" for none. what is how a model of it is called.

@@ -58,9 +58,13 @@ var stops = map[string]string{
 	"content_filter": protocol.StopRefused, "refusal": protocol.StopRefused,
 	"SAFETY": protocol.StopRefused, "FinishReasonSafety": protocol.StopRefused,
 	"error": stopBroken, "abort": stopBroken, "insufficient_system_resource": stopBroken,
+	"pause_turn": stopPaused,
 }
 
-const stopBroken = "broken" // the server gave up
+const (
+	stopBroken = "broken" // the server gave up
+	stopPaused = "paused" // the server wants to be asked to go on
+)
 
 // StopOf says why a reply is not whole: protocol.StopLength, or "" where it is. A reply that is
 // none is an error: one that was kept back of class invalid, one that the server gave up of
@@ -74,6 +78,8 @@ func StopOf(name string, r *llms.ContentResponse) (string, error) {
 				why = ": " + string(said[:min(len(said), 500)])
 			}
 			return stop, &Error{Class: Invalid, Message: fmt.Sprintf("model %s: it refuses to answer (%s)%s", name, c.StopReason, why)}
+		case stopPaused:
+			return "", &Error{Class: Invalid, Message: fmt.Sprintf("model %s: its turn pauses in the middle of a tool of its server (%s), which wf does not go on with: offer it no such tools", name, c.StopReason)}
 		case stopBroken:
 			return "", &Error{Class: ServerError, Message: fmt.Sprintf("model %s: the server gave the reply up (%s)", name, c.StopReason)}
 		case protocol.StopLength:

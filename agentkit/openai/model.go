@@ -33,6 +33,7 @@ type Config struct {
 	Llama   bool          // the server is a llama-server: id_slot and speculative options reach it
 	Slots   int           // of a llama-server with --slot-save-path: how many to save and restore, 0 for none
 
+	KeyFrom string             // the variable that the key comes from, for messages; "" is not known
 	Account *ratelimit.Account // whose limits hold; nil has none
 }
 
@@ -46,6 +47,7 @@ type Model struct {
 	llama    bool
 	slots    *slotCache // nil for none
 	idle     time.Duration
+	keyFrom  string
 	account  *ratelimit.Account
 }
 
@@ -56,7 +58,7 @@ func Open(name string) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	return New(name, strings.TrimPrefix(name, Prefix), Config{BaseURL: base, Key: key})
+	return New(name, strings.TrimPrefix(name, Prefix), Config{BaseURL: base, Key: key, KeyFrom: "OPENAI_API_KEY"})
 }
 
 // New makes a model: name is what wf calls it, id what the server does.
@@ -67,7 +69,7 @@ func New(name, id string, c Config) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Model{name: name, id: id, url: wire.Below(u, "chat/completions"), key: c.Key, idle: c.Idle, account: c.Account}
+	m := &Model{name: name, id: id, url: wire.Below(u, "chat/completions"), key: c.Key, idle: c.Idle, account: c.Account, keyFrom: c.KeyFrom}
 	m.llama, m.marks = c.Llama, c.Marks
 	if c.Llama && c.Slots > 0 {
 		m.slots = &slotCache{root: strings.TrimSuffix(strings.TrimRight(base, "/"), "/v1"), key: c.Key, account: c.Account, all: make([]slot, c.Slots)}
@@ -116,7 +118,7 @@ func (m *Model) GenerateContent(ctx context.Context, messages []llms.MessageCont
 		}
 	}
 	header := map[string]string{"Authorization": wire.Bearer(m.key), "Accept": "text/event-stream"}
-	call := wire.Call{Name: m.name, URL: m.url, Header: header, Body: body, Idle: m.idle,
+	call := wire.Call{Name: m.name, URL: m.url, Header: header, Body: body, Idle: m.idle, KeyFrom: m.keyFrom,
 		Account: m.account, Used: func() int64 { return s.counts().Tokens() }, Clock: &s.clock}
 	if m.account != nil {
 		call.Most = mostOf(body)

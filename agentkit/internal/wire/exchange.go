@@ -55,6 +55,7 @@ type Call struct {
 	Body   []byte
 	Idle   time.Duration // without a word from the server; 0 is DefaultIdle, and DefaultPause once the answer began
 
+	KeyFrom string             // the variable that the key comes from, "" is not known
 	Account *ratelimit.Account // whose limits hold; nil has none
 	Most    int64              // tokens of the answer at most, 0 is not known
 	Used    func() int64       // tokens of prompt and answer, once it was read; negative is not known, as is nil
@@ -97,7 +98,7 @@ func (c Call) exchange(ctx context.Context, a *attempt, read func(context.Contex
 		defer res.Body.Close()
 		switch kind, _, _ := strings.Cut(res.Header.Get("Content-Type"), ";"); {
 		case res.StatusCode >= 300:
-			refused := refusal(name, res)
+			refused := c.refusal(res)
 			result.Used, result.RetryAfter, err = 0, refused.RetryAfter, refused
 		case strings.TrimSpace(strings.ToLower(kind)) == "text/html":
 			result.Used, err = 0, page(name, res)
@@ -127,7 +128,7 @@ func Key(body []byte) string {
 }
 
 // refusal reads why a server refused.
-func refusal(name string, res *http.Response) *model.Error {
+func (c Call) refusal(res *http.Response) *model.Error {
 	text, err := io.ReadAll(io.LimitReader(res.Body, MaxRefusal))
 	class := model.ClassOfStatus(res.StatusCode)
 	if spent().Match(text) {
@@ -135,9 +136,20 @@ func refusal(name string, res *http.Response) *model.Error {
 	}
 	return &model.Error{
 		Class: class, Status: res.StatusCode, RetryAfter: RetryAfter(res.Header, time.Now()), Err: err,
-		Message:  fmt.Sprintf("model %s: status %d: %s", name, res.StatusCode, ErrorText(text)),
+		Message:  fmt.Sprintf("model %s: status %d: %s%s", c.Name, res.StatusCode, ErrorText(text), c.fix(res.StatusCode)),
 		Overflow: model.OverflowOf(res.StatusCode, text),
 	}
+}
+
+// fix says what to do about a status that no waiting mends.
+func (c Call) fix(status int) string {
+	switch {
+	case (status == http.StatusUnauthorized || status == http.StatusForbidden) && c.KeyFrom != "":
+		return ". Fix: look at the key in " + c.KeyFrom
+	case status == http.StatusNotFound:
+		return ". Fix: look at the name of the model (wf models --probe lists those of servers) and at the base URL of the provider"
+	}
+	return ""
 }
 
 // page is an answer that is a web page: something else than a server of models stands there.

@@ -32,7 +32,7 @@ func Next(v *api.Run) string {
 			return NextMend(v)
 		}
 		next := "wf log " + id + " · wf resume " + id
-		if v.Suspended != protocol.ByError || v.Info.Parent != nil {
+		if v.Suspended != protocol.ByError || v.Info.Parent != nil || ofProviders(v) {
 			return next
 		}
 		if _, err := os.Stat(v.Info.File); err != nil { // on another machine, or one that comes with wf
@@ -58,6 +58,21 @@ func Next(v *api.Run) string {
 		return ResumeCommand(v) + " · wf log " + id
 	}
 	return "wf watch " + id + " · wf log " + id + " -f"
+}
+
+// ofProviders reports whether what stopped a run is the failure of providers alone, which no other definition mends: they are down, or
+// want a key.
+func ofProviders(v *api.Run) bool {
+	is := v.Code == protocol.ErrModel.Code
+	for _, s := range v.Steps {
+		if e := s.Error; s.Status == "failed" && e != nil {
+			if e.Phase != "model" || e.Code == "invalid" {
+				return false
+			}
+			is = true
+		}
+	}
+	return is
 }
 
 // nextWorker starts the worker that a run waits for.
