@@ -20,8 +20,8 @@ import (
 	"wf/protocol"
 )
 
-func TestTheSameCallForEverIsBoundedByTurns(t *testing.T) {
-	s := newStage(t, "coder#1: ["+strings.Repeat("{tool: list_files, args: {path: .}},", 30)+"]", "list_files")
+func TestCallsForEverAreBoundedByTurns(t *testing.T) {
+	s := newStage(t, "coder#1: ["+strings.Repeat("{tool: list_files, args: {path: .}}, {tool: list_files, args: {path: ./}},", 15)+"]", "list_files")
 	s.turn.Role.MaxTurns = 5
 	j := &journal{}
 	_, err := s.perform(t, j)
@@ -37,6 +37,45 @@ func TestTheSameCallForEverIsBoundedByTurns(t *testing.T) {
 	}
 	if _, err := s.perform(t, j); !errors.As(err, &f) || f.Code != "max_turns" || len(s.sent) != 6 {
 		t.Errorf("after a crash: %v, %d requests", err, len(s.sent))
+	}
+}
+
+// A model that makes the same calls with the same results over and over is stopped, and goes on once a person has looked; what
+// differs in between is no circle.
+func TestTheSameCallsForEverSuspend(t *testing.T) {
+	const same, other = "{tool: list_files, args: {path: .}}", "{tool: list_files, args: {path: ./}}"
+	const end = `, {text: "---\nstatus: done\n---\n"}`
+	for name, c := range map[string]struct {
+		replies string
+		stuck   int // requests before it is stopped; 0 is never
+	}{
+		"five times":          {strings.Repeat(same+",", 7) + same + end, 5},
+		"four times":          {strings.Repeat(same+",", 3) + same + end, 0},
+		"another in between":  {same + "," + same + "," + same + "," + same + "," + other + "," + same + "," + same + "," + same + end, 0},
+		"in turns":            {strings.Repeat(same+","+other+",", 6) + same + end, 0},
+		"a tool that is none": {strings.Repeat("{tool: nothing, args: {}},", 8) + same + end, 5},
+	} {
+		s := newStage(t, "coder#1: ["+c.replies+"]", "list_files")
+		s.turn.Role.MaxTurns = 30
+		j := &journal{}
+		_, err := s.perform(t, j)
+		var f *protocol.Failure
+		switch stuck := errors.As(err, &f) && f.Code == "same_call" && f.Suspend; {
+		case c.stuck == 0 && err != nil:
+			t.Errorf("%s: %v", name, err)
+		case c.stuck > 0 && (!stuck || len(s.sent) != c.stuck):
+			t.Errorf("%s: %v after %d requests", name, err, len(s.sent))
+		case c.stuck > 0:
+			if _, err := s.perform(t, j); !errors.As(err, &f) || f.Code != "same_call" || len(s.sent) != c.stuck {
+				t.Errorf("%s: after a crash: %v after %d requests", name, err, len(s.sent))
+			}
+			if err := j.emit(t.Context(), protocol.SuspendedBy{Reason: protocol.ByError}, protocol.ResumedBy{By: "ada"}); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := s.perform(t, j); err != nil {
+				t.Errorf("%s: gone on with: %v", name, err)
+			}
+		}
 	}
 }
 

@@ -141,8 +141,8 @@ func TestR01TheGoalIsOneExtraCallOfTheTask(t *testing.T) {
 func manyTools(n int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "coder#%d:\n  - {goal: \"Goal %d\"}\n", n, n)
-	for range 30 {
-		b.WriteString("  - {tool: list_files, args: {path: .}}\n")
+	for i := range 30 {
+		fmt.Fprintf(&b, "  - {tool: list_files, args: {path: %q}}\n", []string{".", "./"}[i%2])
 	}
 	fmt.Fprintf(&b, "  - {tool: task_update_state, args: {state: \"State %d\"}}\n", n)
 	fmt.Fprintf(&b, "  - {tool: task_complete, args: {final_response: \"Response %d\", summary: \"Summary %d\"}}\n", n, n)

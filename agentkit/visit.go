@@ -77,6 +77,9 @@ func (v *visit) run(ctx context.Context) (protocol.Conclusion, error) {
 					return protocol.Conclusion{}, err
 				}
 			}
+			if err := v.Stuck(); err != nil {
+				return protocol.Conclusion{}, err
+			}
 			if err := v.compact(ctx); err != nil {
 				return protocol.Conclusion{}, err
 			}

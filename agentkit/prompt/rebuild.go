@@ -96,6 +96,7 @@ func (w *Work) add(data protocol.Data, ofRun bool) error {
 		w.moveOn()
 	case protocol.SuspendedBy:
 		if !ofRun {
+			w.same = 0
 			w.unsuspend()
 		}
 	case protocol.ModelFallback:

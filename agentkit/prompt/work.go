@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	"wf/agentkit/task"
@@ -56,6 +57,9 @@ type Work struct {
 	last        bool               // the model was told that its turns are over
 	reply       protocol.Message   // what the journal holds of one before its usage comes
 	said        bool               // reply holds something
+	round       []called           // of the newest reply: its calls that have a result
+	before      []called           // of the one before it
+	same        int                // how often in a row it was so, since a person looked
 	fill
 }
 
@@ -164,11 +168,43 @@ func (w *Work) result(call, content string, isError bool) {
 	for i, c := range w.Pending {
 		if c.ID == call {
 			w.Pending = append(w.Pending[:i:i], w.Pending[i+1:]...)
+			w.made(called{c.Name, c.Arguments, content})
 			break
 		}
 	}
 	if w.Task != nil {
 		w.taskResult(call, content, isError)
+	}
+}
+
+// called is a call and what it gave.
+type called struct{ name, arguments, result string }
+
+// sameMost is how many replies in a row may make the same calls with the same results.
+const sameMost = 5
+
+// made notes a call with its result; where it is the last one of its reply, whether the reply was as the one before.
+func (w *Work) made(c called) {
+	if w.round = append(w.round, c); len(w.Pending) > 0 {
+		return
+	}
+	if w.same++; !slices.Equal(w.round, w.before) {
+		w.same = 1
+	}
+	w.before, w.round = w.round, nil
+}
+
+// Stuck is how a visit is suspended whose model goes round in a circle, nil where it does not: it would make the same call until
+// its turns are over, and each is paid for. Once a person has gone on with it, it may do so again.
+func (w *Work) Stuck() error {
+	if w.same < sameMost {
+		return nil
+	}
+	return &protocol.Failure{
+		ErrorInfo: protocol.ErrorInfo{Code: "same_call", Phase: "agent", Message: fmt.Sprintf(
+			"the model called %s %d times in a row with the same arguments, and the result was the same each time: %s. "+
+				"Fixes: wf resume lets it go on; or correct the prompt or the tool, or take another model", w.before[0].name, sameMost, Head(w.before[0].result, 200))},
+		Class: "same_call", Suspend: true,
 	}
 }
 

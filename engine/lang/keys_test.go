@@ -134,7 +134,7 @@ var beside = map[string]struct{ actions, proof string }{
 	"tools":                {"prompt", "TestPoliciesOfRoleAgentAndTool"},
 	"model":                {"prompt", "TestResolutionHasAnOrder"},
 	"params":               {"prompt", "TestTheBytesOfARequest"},
-	"max_turns":            {"prompt", "TestTheSameCallForEverIsBoundedByTurns"},
+	"max_turns":            {"prompt", "TestCallsForEverAreBoundedByTurns"},
 	"patience":             {"prompt", "TestPatience"},
 	"context":              {"prompt workflow", "TestTheOptionsOfTasks"},
 	"task":                 {"prompt workflow", "TestTheOptionsOfTasks"},
