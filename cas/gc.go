@@ -51,8 +51,10 @@ type GCReport struct {
 // for transactions that remove a few packs, and at the end of a rewriting for the last changes.
 //
 // Interrupted at any point the store is sound: where little is dead, packs go in small transactions; where
-// much is, or the index is wrong, a new store.db without them replaces the old one by a rename; blob files
-// go after the packs that named them. At the end the free pages of store.db are zeros.
+// much is, or the index is wrong, a new store.db without them replaces the old one by a rename, if there is room for both; blob
+// files go after the packs that named them, and those that none names before anything is written, so that a full disk has room for the
+// rest. Where it has none still, blob files go before the packs that name them, and leave empty ones, by which everybody knows that they
+// went. At the end the free pages of store.db are zeros.
 //
 // A caller that stores blocks in one commit and names them in a later one relies on the grace period, or on Hold.
 func GC(ctx context.Context, s *Store, o GCOptions) (r GCReport, err error) {
@@ -87,10 +89,20 @@ func GC(ctx context.Context, s *Store, o GCOptions) (r GCReport, err error) {
 	if err != nil {
 		return r, err
 	}
+	if !c.reindex { // else it is not known which files packs name
+		if err := c.sweepBlobs(ctx, &r); err != nil {
+			return r, err
+		}
+	}
 	if worth {
 		err = c.rewrite(ctx)
 		r.Compacted = err == nil
-	} else {
+	}
+	if !worth || !c.reindex && errors.Is(err, protocol.ErrDiskFull) { // there is no room for a second store.db
+		err = c.sweep(ctx)
+	}
+	if errors.Is(err, protocol.ErrDiskFull) && !c.reindex {
+		c.crowded = true
 		err = c.sweep(ctx)
 	}
 	if err != nil {
@@ -169,6 +181,7 @@ type collector struct {
 	waste   int64             // stored bytes of dead blocks, about
 	blobs   map[[32]byte]bool // named by a pack
 	reindex bool
+	crowded bool // the disk has no room for what is to be written
 }
 
 // seenPack is a pack as it was when the store was read.

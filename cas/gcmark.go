@@ -229,6 +229,12 @@ func (c *collector) mark(ctx context.Context, r *GCReport) error {
 func (c *collector) readAll(ctx context.Context, tell func(sum, pack []byte, at int)) error {
 	err := c.s.eachPart(ctx, [][]byte{bucketBlocks}, nil, nil, func(part []entry) error {
 		for _, p := range c.s.readPacks(part) {
+			if errors.Is(p.err, errEmptied) {
+				sum := [32]byte(p.value[1:])
+				tell(sum[:], p.key, 0)
+				c.packs = append(c.packs, seenPack{key: string(p.key), blob: true, sum: sum, stored: len(p.value), blocks: []uint32{c.marks.id(sum)}})
+				continue
+			}
 			if p.err != nil {
 				return fmt.Errorf("the store is damaged (pack %s: %s); wf verify tells more: %w", packNumber(p.key), oneLine(p.err), protocol.ErrCorrupt)
 			}

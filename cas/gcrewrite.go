@@ -232,7 +232,7 @@ func (w *rewriter) packed(it entry) (stored []byte, sums [][32]byte, err error) 
 		}
 		return it.value, sums, nil
 	}
-	us, err := w.s.unpack(it.value)
+	us, err := w.unpack(it.value)
 	if err != nil {
 		return nil, nil, fmt.Errorf("pack %s: %w", packNumber(it.key), err)
 	}

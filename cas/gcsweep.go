@@ -6,8 +6,10 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,6 +17,7 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
+	"wf/files"
 	"wf/protocol"
 )
 
@@ -62,6 +65,11 @@ func (c *collector) sweep(ctx context.Context) error {
 				keys += 2*len(left[0].blocks) + 1
 				if err := c.removePack(tx, left[0]); err != nil {
 					return err
+				}
+				if c.crowded && left[0].blob && !c.blobs[left[0].sum] {
+					if err := c.s.emptyBlob(left[0].sum); err != nil {
+						return err
+					}
 				}
 			}
 			return nil
@@ -131,12 +139,45 @@ func (c *collector) inPlace(p *seenPack, us []unpacked) []Block {
 	return out
 }
 
+// unpack is that of the store, and of a blob whose file a collection has emptied gives what is left: its digest.
+func (c *collector) unpack(stored []byte) ([]unpacked, error) {
+	us, err := c.s.unpack(stored)
+	if errors.Is(err, errEmptied) {
+		return []unpacked{{digest: [sha256.Size]byte(stored[1:])}}, nil
+	}
+	return us, err
+}
+
+// emptiedBegin begins the name of a file of blobs that a collection has emptied before the pack that names it is gone.
+const emptiedBegin = "gone-"
+
+// errEmptied is for the block of such a file, which nothing reached. It wraps nothing: each error of a code is any other of it.
+var errEmptied = errors.New("a collection that was cut off has removed it, and wf gc ends that")
+
+// emptied is where the file of a blob lies when it was emptied.
+func emptied(path string) string {
+	return filepath.Join(filepath.Dir(path), emptiedBegin+filepath.Base(path))
+}
+
+// emptyBlob has the file of a blob take no room, and says so by another name. One that was emptied before is.
+func (s *Store) emptyBlob(sum [sha256.Size]byte) error {
+	path := s.blobPath(sum[:])
+	err := os.Rename(path, emptied(path))
+	if err == nil {
+		err = files.SyncDir(filepath.Dir(path))
+	}
+	if err == nil || errors.Is(err, fs.ErrNotExist) {
+		err = os.Truncate(emptied(path), 0)
+	}
+	return classify(err)
+}
+
 func blockOf(u *unpacked) Block { return Block{linkOf(u.codec, u.digest[:]), u.data} }
 
 func (c *collector) removePack(tx *bolt.Tx, p seenPack) error {
 	lk := c.s.newLookup(tx)
 	key := []byte(p.key)
-	us, err := c.s.unpack(lk.packs.Get(key))
+	us, err := c.unpack(lk.packs.Get(key))
 	if err != nil {
 		return fmt.Errorf("pack %s: %w", packNumber(key), err)
 	}
@@ -187,23 +228,32 @@ func dropPlace(index *bolt.Bucket, key []byte, gone place) error {
 // names it: so it must also be older than the grace period. The store is held meanwhile, and
 // each commit makes sure that the file is there (putPack): so none is named after it is gone.
 func (c *collector) sweepBlobs(ctx context.Context, r *GCReport) error {
-	files, err := c.oldFiles(ctx)
+	old, err := c.oldFiles(ctx)
 	if err != nil {
 		return err
 	}
-	for some := range slices.Chunk(files, blobsAtOnce) {
-		err := c.s.update(ctx, func(tx *bolt.Tx) error {
-			lk := c.s.newLookup(tx)
-			for _, path := range some {
-				if c.named(lk, filepath.Base(path)) {
-					continue
-				}
-				if err := removeIfThere(path); err != nil {
-					return classify(err)
-				}
-				r.Blobs++
+	for some := range slices.Chunk(old, blobsAtOnce) {
+		err := c.s.alone(ctx, func(path string) error {
+			db, err := openDB(path, &c.s.opts, false)
+			if err != nil {
+				return err
 			}
-			return nil
+			err = guard(func() error {
+				return db.View(func(tx *bolt.Tx) error {
+					lk := c.s.newLookup(tx)
+					for _, path := range some {
+						if c.named(lk, filepath.Base(path)) {
+							continue
+						}
+						if err := removeIfThere(path); err != nil {
+							return classify(err)
+						}
+						r.Blobs++
+					}
+					return nil
+				})
+			})
+			return errors.Join(err, db.Close())
 		})
 		if err != nil {
 			return err
@@ -213,7 +263,7 @@ func (c *collector) sweepBlobs(ctx context.Context, r *GCReport) error {
 }
 
 // oldFiles are the blob files, and what is left of some that were cut off, beyond the grace period.
-func (c *collector) oldFiles(ctx context.Context) (files []string, err error) {
+func (c *collector) oldFiles(ctx context.Context) (old []string, err error) {
 	err = c.s.eachBlob(ctx, func(path string, fi fs.FileInfo) {
 		age, atLeast := time.Duration(c.clock-fi.ModTime().UnixMicro())*time.Microsecond, c.o.Grace
 		sum, err := hex.DecodeString(fi.Name())
@@ -226,21 +276,22 @@ func (c *collector) oldFiles(ctx context.Context) (files []string, err error) {
 		if strings.HasPrefix(fi.Name(), "new-") {
 			ours, atLeast = true, max(atLeast, time.Hour) // it may be being written
 		}
-		if ours && age >= atLeast {
-			files = append(files, path)
+		if ours && age >= atLeast || strings.HasPrefix(fi.Name(), emptiedBegin) {
+			old = append(old, path)
 		}
 	})
-	return files, err
+	return old, err
 }
 
 // named reports whether a pack names a blob file now.
 func (c *collector) named(lk *lookup, file string) bool {
+	file, gone := strings.CutPrefix(file, emptiedBegin)
 	sum, err := hex.DecodeString(file)
-	if err != nil {
+	if err != nil || len(sum) != sha256.Size {
 		return false
 	}
 	if c.blobs[[32]byte(sum)] {
-		return true
+		return !gone // it was stored again
 	}
 	for _, p := range lk.places(string(sum[:8])) {
 		if v := lk.packs.Get(p.pack[:]); len(v) == 1+sha256.Size && v[0] == packBlob && bytes.Equal(v[1:], sum) {

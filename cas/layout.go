@@ -13,7 +13,8 @@ import (
 //	store.db      bbolt: everything but large values
 //	store.lock    flock SH to read, EX to write; commit counter (8 bytes, LE), then the holder's pid
 //	turn          flock EX while queueing for store.lock
-//	blobs/xx/…    stored packs over 64 KiB, named by the digest of their block
+//	blobs/xx/…    stored packs over 64 KiB, named by the digest of their block; empty as gone-DIGEST where a collection on a full disk was
+//	              cut off (gcsweep.go)
 //	backup.json   where the last backup is (backup.go)
 //	backup.links  what blocks link to, for the next backup (backuplinks.go)
 //	runs/ID.lock  flock EX while a process drives run ID, and its pid; see drivelock.go

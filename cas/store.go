@@ -230,7 +230,11 @@ func (s *Store) loaded(stored []byte) ([]byte, error) {
 	}
 	b, err := readData(s.blobPath(stored[1:]))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("blob file %x is gone: %w", stored[1:], protocol.ErrCorrupt)
+		err = fmt.Errorf("blob file %x is gone: %w", stored[1:], protocol.ErrCorrupt)
+		if _, there := os.Lstat(emptied(s.blobPath(stored[1:]))); there == nil {
+			err = fmt.Errorf("%w: %w", err, errEmptied)
+		}
+		return nil, err
 	}
 	if err != nil {
 		return nil, classify(err)

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -297,7 +298,13 @@ func (d *storeEvidence) eachInBatches(ctx context.Context, path [][]byte, visit 
 func (d *storeEvidence) open(stored []byte) ([]unpacked, error) {
 	if len(stored) == 33 && stored[0] == packBlob {
 		file := hex.EncodeToString(stored[1:])
-		b, err := readData(filepath.Join(d.dir, dirBlobs, file[:2], file))
+		path := filepath.Join(d.dir, dirBlobs, file[:2], file)
+		b, err := readData(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			if _, there := os.Lstat(emptied(path)); there == nil {
+				return nil, nil // a collection has removed it; a head that leads to it finds it missing
+			}
+		}
 		if err != nil {
 			return nil, fmt.Errorf("blob file %s: %w: %w", file, protocol.ErrCorrupt, err)
 		}

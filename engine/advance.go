@@ -29,8 +29,8 @@ func (d *driver) append(ctx context.Context, facts []cas.Draft, blocks []cas.Blo
 	return d.flush(ctx)
 }
 
-// decide adds the starts that follow from the state. An empty fan-out concludes at once, and
-// what follows from that is part of the same commit.
+// decide adds the starts that follow from the state. What concludes at once, such as an empty fan-out, moves the state, and so the
+// rest is decided anew: by that visit the run may have failed. All of it is part of the same commit.
 func (d *driver) decide(ctx context.Context, b *batch) error {
 	for again := true; again; {
 		again = false
@@ -58,7 +58,12 @@ func (d *driver) decide(ctx context.Context, b *batch) error {
 			if d.unready != nil {
 				return nil // what has happened is committed all the same
 			}
-			again = again || x.Empty || x.Via == protocol.ViaAlways && !slices.Contains(b.begin, x.Step.String())
+			if again = !slices.Contains(b.begin, x.Step.String()); again {
+				break
+			}
+		}
+		if again {
+			continue
 		}
 		if err := d.reopen(b, plan); err != nil {
 			return err

@@ -73,6 +73,7 @@ type checker struct {
 	render  Prompter
 	r       *CheckReport
 	first   map[string]protocol.Seq         // of the first step_started
+	skipped bool                            // since a visit that was skipped nothing has come but others, and starts
 	reused  map[string]*protocol.Reused     // by step
 	tasks   map[protocol.Link]bool          // whether a record is of a task
 	prompts map[protocol.Link][]byte        // P_k by the record of visit k
@@ -84,6 +85,7 @@ func (c *checker) event(ctx context.Context, s *rules.State, x protocol.Entry) e
 	if err := c.steps.Take(&x); err != nil {
 		return err
 	}
+	c.skipped = c.skipped && (x.Type == protocol.EvStepStarted || x.Type == protocol.EvStepCompleted)
 	switch x.Type {
 	case protocol.EvStepStarted:
 		if c.first[step] == 0 {
@@ -110,6 +112,7 @@ func (c *checker) event(ctx context.Context, s *rules.State, x protocol.Entry) e
 	case protocol.EvStepCompleted:
 		d, err := cas.DecodeData[protocol.StepCompleted](&x.Event)
 		if err == nil {
+			c.skipped = d.Status == protocol.StepSkipped
 			err = c.result(ctx, s, x, d.Record)
 		}
 		if err != nil {
@@ -136,7 +139,7 @@ func (c *checker) decision(s *rules.State, x protocol.Entry) error {
 	if err != nil {
 		return err
 	}
-	asked, err := s.Asked(d)
+	asked, err := s.Asked(d, c.skipped)
 	if err != nil {
 		return err
 	}

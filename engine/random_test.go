@@ -271,7 +271,7 @@ func (way random) drive(rt *rapid.T, p *lang.Program, yaml string, inPlace bool,
 	}
 	cut := rapid.IntRange(1, len(entries)).Draw(rt, "snapshot at")
 	read := func(l protocol.Link) ([]byte, error) { return b.e.Store.Block(ctx, l) }
-	if err := snapshotAgrees(entries, cut, read); err != nil {
+	if err := errors.Join(snapshotAgrees(entries, cut, read), endsByFailing(entries, read)); err != nil {
 		rt.Fatalf("%v\n%s", err, yaml)
 	}
 	if err := engine.DrivenAgrees(ctx, b.e, id); err != nil {

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"wf/api"
 	"wf/cas"
@@ -33,7 +32,8 @@ type Restoration struct {
 // RestoreFiles changes the files of the workspace of a run from the newest tree that the run keeps to another one. The
 // intent is durable before the first of them changes, and the outcome behind the last: a process that is killed, or whose
 // ctx ends, leaves the old or the new state of each file, and GoOnRestoring goes on, or back. Paths with another content than
-// either tree has are left alone, or, by Force, kept in the tree Undo and replaced.
+// either tree has are left alone, or, by Force, kept in the tree Undo and replaced. What lies at Paths, and below, is looked at
+// also where both trees have the same.
 //
 // It is refused while the run is driven (protocol.ErrRunLive), where another restoring is open in the workspace
 // (protocol.ErrRestoreOpen), and for a run that came from elsewhere (protocol.ErrForeign).
@@ -52,7 +52,8 @@ func (e *Engine) RestoreFiles(ctx context.Context, run protocol.RunID, o Restora
 	if err := x.plan(from, o.To); err != nil {
 		return nil, err
 	}
-	if o.Force || o.DryRun || len(x.changes) == 0 {
+	differ := slices.ContainsFunc(x.changes, func(c tree.Change) bool { return c.Before != c.After })
+	if o.Force || o.DryRun || !differ {
 		planned, err := x.look(ctx, s)
 		if err != nil || o.DryRun || len(planned.Changed) == 0 {
 			return x.result(api.RestorePlanned, planned), err
@@ -296,43 +297,6 @@ func (x *restoring) trees(back bool) (from, to protocol.Link, err error) {
 		return all[1], all[2], nil
 	}
 	return all[0], all[1], nil
-}
-
-// plan finds what differs.
-func (x *restoring) plan(from, to protocol.Link) error {
-	x.from, x.to = from, to
-	met := make([]bool, len(x.rec.Paths))
-	for c, err := range tree.Diff(x.read, from, to) {
-		if err != nil {
-			return api.NotKept(x.rec.Run, to, err)
-		}
-		meant := len(x.rec.Paths) == 0
-		for i, p := range x.rec.Paths {
-			switch {
-			case c.Path == p || strings.HasPrefix(c.Path, p+"/"):
-				meant, met[i] = true, true
-			case strings.HasPrefix(p, c.Path+"/") && (c.After.Mode == tree.Dir || c.Before.Mode != tree.Dir):
-				meant = true // it lies on the way
-			}
-		}
-		if meant {
-			x.changes = append(x.changes, c)
-		}
-	}
-	for i, p := range x.rec.Paths {
-		if met[i] {
-			continue
-		}
-		_, err := tree.Find(x.read, to, p)
-		if errors.Is(err, protocol.ErrUnknownArtifact) {
-			if _, gone := tree.Find(x.read, from, p); gone != nil {
-				return protocol.ErrUnknownArtifact.With("wf files "+string(x.rec.Run)+" lists them; paths begin at the workspace", "run %s recorded no %q, neither then nor last", x.rec.Run, p)
-			}
-		} else if err != nil {
-			return api.NotKept(x.rec.Run, to, err)
-		}
-	}
-	return nil
 }
 
 // look tells what would change. What Force replaces is stored, and Undo then has it.

@@ -44,6 +44,12 @@ func Check(ctx context.Context, dsn string) (r Report, err error) {
 		r.Findings = append(r.Findings, Finding{Setting: "the store", Actual: "absent", Want: "wf store init", Fatal: true})
 	} else if err := m.usable(); err != nil {
 		r.Findings = append(r.Findings, Finding{Setting: "layout", Actual: fmt.Sprintf("%d, written by the rules %d", m.Layout, m.MinWriter), Want: protocol.HintOf(err), Fatal: true})
+	} else {
+		lacks, err := c.undriven(ctx)
+		if err != nil {
+			return r, fmt.Errorf("%s: %w", a.Shown, classify(ctx, err))
+		}
+		r.Findings = append(r.Findings, lacks...)
 	}
 	return r, nil
 }

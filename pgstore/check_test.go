@@ -160,6 +160,18 @@ func TestRoles(t *testing.T) {
 		t.Error(err)
 	}
 	must(s.Changes(ctx))(t)
+	for role, want := range map[string]string{"wf": "", worker: "", gc: "", reader: "insert on wf.heads, update on wf.heads, insert on wf.reflog, update (used) on wf.reflog, insert on wf.blocks,"} { // F507
+		r := must(pgstore.Check(ctx, strings.Replace(dsn, "wf@", role+"@", 1)))(t)
+		if found := fmt.Sprint(r.Findings); len(fatal(r)) > 0 || (want == "") != (len(r.Findings) == 0) || !strings.Contains(found, want) {
+			t.Errorf("%s: %s", role, found)
+		}
+	}
+	if err := do("wf", fmt.Sprintf(`revoke insert on wf.blocks from "wor""ker-%s"`, of)); err != nil {
+		t.Fatal(err)
+	}
+	if r := must(pgstore.Check(ctx, strings.Replace(dsn, "wf@", worker+"@", 1)))(t); len(r.Findings) != 1 || !strings.HasSuffix(r.Findings[0].Actual, "it lacks insert on wf.blocks") {
+		t.Errorf("a worker that may not insert blocks: %v", r.Findings)
+	}
 	for _, c := range []struct {
 		role, sql string
 		may       bool

@@ -3,6 +3,7 @@ package pgstore
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -69,6 +70,34 @@ type Roles struct {
 	Reader string
 }
 
+// driving are the rights by which runs are driven.
+var driving = []string{"insert, update on wf.heads", "insert, update (used) on wf.reflog", "insert, update on wf.blocks", "insert, update, delete on wf.derived", "insert, update, delete on wf.notes",
+	"insert, delete on wf.changes", "insert, update, delete on wf.workers", "insert, update, delete on wf.runs"}
+
+const readLacking = `select w.what || case w.col when '' then '' else ' (' || w.col || ')' end || ' on ' || w.rel from unnest($1::text[], $2::text[], $3::text[]) with ordinality as w(rel, what, col, at)
+	where not case when w.col = '' then has_table_privilege(w.rel, w.what) else has_column_privilege(w.rel, w.col, w.what) end order by w.at`
+
+// undriven is the finding about a role that may not drive runs.
+func (c *conn) undriven(ctx context.Context) (out []Finding, err error) {
+	var rels, whats, cols []string
+	for _, right := range driving {
+		all, rel, _ := strings.Cut(right, " on ")
+		for what := range strings.SplitSeq(all, ", ") {
+			what, col, _ := strings.Cut(strings.TrimSuffix(what, ")"), " (")
+			rels, whats, cols = append(rels, rel), append(whats, what), append(cols, col)
+		}
+	}
+	got, err := c.query(ctx, readLacking, texts(rels), texts(whats), texts(cols))
+	if err != nil || len(got) == 0 {
+		return nil, err
+	}
+	var lacks []string
+	for _, r := range got {
+		lacks = append(lacks, string(r[0]))
+	}
+	return []Finding{{Setting: "what this role may do", Actual: "too little to drive runs: it lacks " + strings.Join(lacks, ", "), Want: "what wf store init --worker ROLE grants, unless it only reads"}}, nil
+}
+
 // grants are what each role may do.
 func (r Roles) grants() (out []string) {
 	give := func(role string, rights ...string) {
@@ -81,9 +110,8 @@ func (r Roles) grants() (out []string) {
 			out = append(out, "grant "+right+" to "+name)
 		}
 	}
-	write := []string{"insert, update on wf.heads", "insert, update (used) on wf.reflog", "insert, update on wf.blocks", "insert, update, delete on wf.derived", "insert, update, delete on wf.notes", "insert, delete on wf.changes", "insert, update, delete on wf.workers", "insert, update, delete on wf.runs"}
-	give(r.Worker, write...)
-	give(r.GC, append(write, "delete on wf.blocks", "update, delete on wf.reflog", "delete on wf.heads", "insert, update, delete on wf.unreached")...)
+	give(r.Worker, driving...)
+	give(r.GC, append(slices.Clone(driving), "delete on wf.blocks", "update, delete on wf.reflog", "delete on wf.heads", "insert, update, delete on wf.unreached")...)
 	give(r.Reader)
 	return out
 }

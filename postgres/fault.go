@@ -46,18 +46,28 @@ func Classify(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	kind := protocol.ErrUnreachable
-	if e, ok := errors.AsType[*pgconn.PgError](err); ok && !passing(e) {
-		switch e.Code {
-		case "53100": // disk_full
-			kind = protocol.ErrDiskFull
-		case "XX001", "XX002": // data_corrupted, index_corrupted
-			kind = protocol.ErrCorrupt
-		case "42501": // insufficient_privilege
-			kind = protocol.ErrReadOnly
-		default:
-			kind = protocol.ErrStore
-		}
+	return fmt.Errorf("%w: %w", kindOf(err), err)
+}
+
+func kindOf(err error) error {
+	e, refused := errors.AsType[*pgconn.PgError](err)
+	switch {
+	case Refused(err, "25006"), errors.Is(err, pgconn.ErrReadOnlyConnection), errors.Is(err, pgconn.ErrStandbyConnection): // as long as no other one was promoted
+		return protocol.ErrUnreachable.With("name the primary in the address, or all hosts of which one is; wf goes on when it takes writes", "the database takes no writes: it is a standby, or read-only")
+	case !refused || passing(e):
+		return protocol.ErrUnreachable
 	}
-	return fmt.Errorf("%w: %w", kind, err)
+	switch e.Code {
+	case "53100": // disk_full
+		return protocol.ErrDiskFull
+	case "XX001", "XX002": // data_corrupted, index_corrupted
+		return protocol.ErrCorrupt
+	case "42501": // insufficient_privilege
+		return protocol.ErrReadOnly.With("the owner of the tables grants rights, wf store init --worker ROLE those to drive runs; or name another role in the address", "this role may not do that in the database")
+	case "28P01", "28000": // invalid_password, invalid_authorization_specification
+		return protocol.ErrStore.With("correct the role in the address, or its password in the file of PGPASSFILE (~/.pgpass) or in a service file", "the database does not let this role in")
+	case "3D000": // invalid_catalog_name
+		return protocol.ErrStore.With("correct the name at the end of the address, or make the database: createdb NAME", "the server has no such database")
+	}
+	return protocol.ErrStore.With("the words of the server tell what it refuses", "the database refused it")
 }

@@ -31,9 +31,10 @@ func newRestore(a *app) *cobra.Command {
 		Use:   "restore [RUN[:STEP]] [PATH...]",
 		Short: "Bring files of the workspace back to what a step left",
 		Long: `Bring the files of the workspace back to what a step left; with --before, to what it found. Only files are changed that
-differ between that and what the run recorded last, with PATH those alone. A file with another content than either, which
-nothing has recorded, is a conflict: it is left alone, and the exit status is 1. --force replaces it too, and keeps what it
-replaces. What was never recorded, such as ignored files and those with secrets, is not touched.
+differ between that and what the run recorded last, with PATH those alone; what lies at a PATH, and below, is compared in any
+case. A file with another content than either, which nothing has recorded, is a conflict: it is left alone, and the exit
+status is 1. --force replaces it too, and keeps what it replaces. What was never recorded, such as ignored files and those
+with secrets, is not touched.
 
 The command ends by printing the one that takes it back. Where it is interrupted or killed, each file is as before or as
 after: --continue goes on, --abort goes back. It is refused while the run is driven.

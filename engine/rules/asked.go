@@ -3,8 +3,8 @@ package rules
 import "wf/protocol"
 
 // Asked are the visits that the rules ask for at a point where d began: those of its role, of a
-// fan-out the one of its item.
-func (s *State) Asked(d protocol.StepStarted) (out []Decision, err error) {
+// fan-out the one of its item. skipped says that since a visit concluded as it began nothing has come but such visits and starts.
+func (s *State) Asked(d protocol.StepStarted, skipped bool) (out []Decision, err error) {
 	add := func(fan *fanOut) error {
 		i := 0
 		if d.Item != nil {
@@ -35,7 +35,11 @@ func (s *State) Asked(d protocol.StepStarted) (out []Decision, err error) {
 		return out, add(fan)
 	}
 	fs := s.firings()
-	if _, _, failed := s.toFail(fs); failed || s.Stopped {
+	_, _, failed := s.toFail(fs)
+	if failed && skipped && s.begun.Start.Semantics <= semanticsBehindFail {
+		failed = false
+	}
+	if failed || s.Stopped {
 		return nil, nil
 	}
 	for _, f := range fs {

@@ -91,7 +91,7 @@ func asksFor(rt *rapid.T, w *world, yaml string) {
 	s := rules.New(w)
 	for _, e := range w.journal {
 		if d, ok := w.data[index(e)].(protocol.StepStarted); ok {
-			asked, err := s.Asked(d)
+			asked, err := s.Asked(d, false)
 			if err != nil {
 				rt.Fatalf("%s: %v\n%s", e.StepName(), err, yaml)
 			}

@@ -16,6 +16,10 @@ const semanticsAlways = 3
 // semanticsMerge is the version since which roles merge own copies of the workspace; tree.ThreeWay is a part of it.
 const semanticsMerge = 4
 
+// semanticsBehindFail is the last version under which a wf began, behind a visit that was skipped and by which the run failed, what it
+// had decided on before, in the same commit. No wf does so any more; what such a one wrote holds.
+const semanticsBehindFail = 4
+
 // SemanticsOf is the version of the rules that a run of w pins: the least that has all the rules
 // w makes use of. So a newer wf gives the runs of other definitions the CIDs they always had.
 func SemanticsOf(w *protocol.Workflow) int {

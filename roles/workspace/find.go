@@ -273,7 +273,8 @@ func OpenRegular(root *os.Root, name string) (*os.File, error) {
 }
 
 // Replace writes the file whole: readers see the old content or the new one. The mode of an
-// existing file is kept.
+// existing file is kept. While it is written it has no name, where the file system can do so: then a process that is killed leaves
+// nothing that git, or an agent, comes upon.
 func (p *Place) Replace(content string) error {
 	mode := fs.FileMode(0o666)
 	if p.info != nil {
@@ -287,19 +288,32 @@ func (p *Place) Replace(content string) error {
 	if err := p.Dir.Remove(temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	f, err := p.Dir.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	dir, err := p.Dir.Open(".")
 	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	var f *os.File
+	fd, nameless := at.Nameless(int(dir.Fd()), uint32(mode))
+	if nameless == nil {
+		f = os.NewFile(uintptr(fd), temp)
+	} else if f, err = p.Dir.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode); err != nil {
 		return err
 	}
 	_, err = f.WriteString(content)
 	if err == nil && p.info != nil {
 		err = f.Chmod(mode) // what the umask took
 	}
+	if err == nil && nameless == nil {
+		err = at.Name(fd, int(dir.Fd()), temp)
+	}
 	if err = errors.Join(err, f.Close()); err == nil {
 		err = p.Dir.Rename(temp, p.Base)
 	}
 	if err != nil {
-		return errors.Join(err, p.Dir.Remove(temp))
+		if gone := p.Dir.Remove(temp); !errors.Is(gone, fs.ErrNotExist) {
+			err = errors.Join(err, gone)
+		}
 	}
-	return nil
+	return err
 }

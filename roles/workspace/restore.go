@@ -73,20 +73,25 @@ func Restore(ctx context.Context, dir string, changes []tree.Change, r Restoring
 	defer unix.Close(root)
 	var told sync.Mutex
 	done := 0
-	x := &restorer{Restoring: r, ctx: ctx, root: root, out: &out, many: len(changes) >= restoreMany, gone: map[string]bool{}, count: func() {
+	x := &restorer{Restoring: r, ctx: ctx, root: root, out: &out, many: len(changes) >= restoreMany, going: map[string]bool{}, as: map[string]tree.Entry{}, count: func() {
 		if told.Lock(); r.Each != nil {
 			done++
 			r.Each(done)
 		}
 		told.Unlock()
 	}}
+	for _, c := range changes {
+		if c.Before.Mode == tree.Dir && c.After.Mode == "" {
+			x.going[c.Path] = true
+		}
+	}
 	var batch restoreBatch
 	flush := func() error {
 		err := batch.run(x)
 		batch = restoreBatch{}
 		return err
 	}
-	for _, c := range changes {
+	for i, c := range changes {
 		if err = ctx.Err(); err != nil {
 			return out, err
 		}
@@ -97,7 +102,11 @@ func Restore(ctx context.Context, dir string, changes []tree.Change, r Restoring
 				continue
 			}
 		}
-		if err == nil && !r.Dry && batch.waits(x, c) {
+		if err == nil && i+1 < len(changes) && changes[i+1].Path == c.Path && x.turned(c, changes[i+1].After) {
+			x.count()
+			continue
+		}
+		if err == nil && i > 0 && changes[i-1].Path == c.Path { // what goes is gone before what comes, and all else depends on none in the batch
 			if err := flush(); err != nil {
 				return out, err
 			}
@@ -131,9 +140,10 @@ type restorer struct {
 	ctx   context.Context
 	root  int
 	out   *Restored
-	many  bool            // changes: the file system is flushed, and not each file
-	count func()          // a change was made
-	gone  map[string]bool // what a dry one would have moved away
+	many  bool                  // changes: the file system is flushed, and not each file
+	count func()                // a change was made
+	going map[string]bool       // directories that go
+	as    map[string]tree.Entry // what a dry one would have put at paths
 }
 
 // placing is a change of what lies in a directory, with the names under which it is made. Nothing but what Restore wrote lies
@@ -182,6 +192,19 @@ func (x *restorer) omitted(c tree.Change) (bool, error) {
 	return true, x.conflict(c.Path, "it was not recorded: %s", cmp.Or(c.Before.Why, c.After.Why))
 }
 
+// turned reports whether there lies at a path of which one thing goes and another one comes, a directory in the place of a file or
+// a file in that of a directory, already what comes or something else of its kind: of that the second change tells.
+func (x *restorer) turned(goes tree.Change, comes tree.Entry) bool {
+	s, err := x.stat(goes.Path)
+	if err != nil || (s.Mode&unix.S_IFMT == unix.S_IFDIR) != (comes.Mode == tree.Dir) {
+		return false
+	}
+	if x.Dry && goes.Before.Mode != tree.Dir {
+		x.out.Absent = append(x.out.Absent, goes.Path)
+	}
+	return true
+}
+
 // change makes a change of a directory, or tells of any what would become of it.
 func (x *restorer) change(c tree.Change) error {
 	if omitted, err := x.omitted(c); omitted {
@@ -192,11 +215,8 @@ func (x *restorer) change(c tree.Change) error {
 	}
 	way, name := path.Split(c.Path)
 	dir, err := at.Walk(x.root, path.Join(".", way), unix.O_DIRECTORY)
-	if errors.Is(err, unix.ENOENT) && c.After.Mode == "" {
-		return nil
-	}
 	if err != nil {
-		return x.conflict(c.Path, "its directory is not there: %v", err)
+		return x.noDirectory(c, err)
 	}
 	defer unix.Close(dir)
 	if err := x.directory(dir, name, c); err != nil || x.many {
@@ -205,10 +225,35 @@ func (x *restorer) change(c tree.Change) error {
 	return at.Sync(dir)
 }
 
+// noDirectory is what becomes of a change in a directory that cannot be opened. Nothing has to go where the directory is not there,
+// nor where something else took its place and it is to go too: then its own change tells of what lies there.
+func (x *restorer) noDirectory(c tree.Change, err error) error {
+	if c.After.Mode == "" && (errors.Is(err, unix.ENOENT) || noDirectory(err) && x.goes(path.Dir(c.Path))) {
+		if x.Dry && c.Before.Mode != tree.Dir {
+			x.out.Absent = append(x.out.Absent, c.Path)
+		}
+		return nil
+	}
+	return x.conflict(c.Path, "its directory is not there: %v", err)
+}
+
+// noDirectory reports whether something else than a directory lies on a way.
+func noDirectory(err error) bool { return errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) }
+
+// goes reports whether a directory, or one on the way to it, is to go.
+func (x *restorer) goes(dir string) bool {
+	for ; dir != "."; dir = path.Dir(dir) {
+		if x.going[dir] {
+			return true
+		}
+	}
+	return false
+}
+
 // absent reports whether nothing lies at a path.
 func (x *restorer) absent(p string) bool {
 	_, err := x.stat(p)
-	return errors.Is(err, unix.ENOENT)
+	return errors.Is(err, unix.ENOENT) || noDirectory(err) && x.goes(path.Dir(p))
 }
 
 func (x *restorer) stat(p string) (s unix.Stat_t, err error) {
@@ -219,59 +264,6 @@ func (x *restorer) stat(p string) (s unix.Stat_t, err error) {
 		unix.Close(dir)
 	}
 	return s, err
-}
-
-// dry tells what would become of a path.
-func (x *restorer) dry(c tree.Change) error {
-	way, name := path.Split(c.Path)
-	now := tree.Entry{}
-	dir, err := at.Walk(x.root, path.Join(".", way), unix.O_DIRECTORY)
-	if err == nil {
-		defer unix.Close(dir)
-		if now, _, err = x.look(dir, name, c); err != nil {
-			return err
-		}
-	} else if !errors.Is(err, unix.ENOENT) && !x.goes(path.Dir(c.Path)) {
-		return x.conflict(c.Path, "its directory is not there: %v", err)
-	}
-	if x.gone[c.Path] {
-		now = tree.Entry{}
-	} else if now.Mode == "" && c.Before.Mode != "" && c.Before.Mode != tree.Dir {
-		x.out.Absent = append(x.out.Absent, c.Path)
-	}
-	switch {
-	case c.After.Mode == tree.Dir && now.Mode == tree.Dir, c.Before.Mode == tree.Dir && now.Mode == "", equal(now, c.After):
-		return nil
-	case c.After.Mode == tree.Dir && now.Mode != "":
-		return x.conflict(c.Path, "something else than a directory lies there")
-	case c.After.Mode == tree.Dir, c.Before.Mode == tree.Dir && now.Mode == tree.Dir:
-	case now.Mode == tree.Dir:
-		return x.conflict(c.Path, "a directory lies there")
-	case !equal(now, c.Before) && (x.Keep == nil || now.Mode == tree.Omitted):
-		return x.conflict(c.Path, "%s", unknown(now))
-	case !equal(now, c.Before) && now.Mode != "":
-		err := x.keep(dir, name, c.Path, now)
-		if leave, ok := errors.AsType[*LeaveError](err); ok {
-			return x.conflict(c.Path, "%s", leave.Why)
-		}
-		if err != nil {
-			return err
-		}
-		x.out.Kept = append(x.out.Kept, c.Path)
-	}
-	x.gone[c.Path] = c.After.Mode == ""
-	x.out.Changed = append(x.out.Changed, c.Path)
-	return nil
-}
-
-// goes reports whether a path, or one on the way to it, would have been moved away.
-func (x *restorer) goes(p string) bool {
-	for ; p != "." && p != "/"; p = path.Dir(p) {
-		if x.gone[p] {
-			return true
-		}
-	}
-	return false
 }
 
 // directory makes a directory, or removes one in which nothing is.
@@ -294,7 +286,9 @@ func (x *restorer) directory(dir int, name string, c tree.Change) error {
 	case err == nil:
 		x.out.Changed = append(x.out.Changed, c.Path)
 	case errors.Is(err, unix.ENOENT):
-	case errors.Is(err, unix.ENOTEMPTY), errors.Is(err, unix.EEXIST), errors.Is(err, unix.ENOTDIR):
+	case errors.Is(err, unix.ENOTDIR):
+		return x.conflict(c.Path, "something else than a directory lies there")
+	case errors.Is(err, unix.ENOTEMPTY), errors.Is(err, unix.EEXIST):
 		return x.conflict(c.Path, "it holds what was never recorded")
 	default:
 		return err
@@ -328,7 +322,7 @@ func (x *restorer) file(p placing, clean bool) (ready bool, err error) {
 	case p.After.Mode == "":
 		return false, x.remove(p)
 	}
-	return true, x.write(p, perm)
+	return true, x.write(p, now, perm)
 }
 
 func equal(a, b tree.Entry) bool { return a.Mode == b.Mode && a.Link == b.Link && a.Size == b.Size }
@@ -404,8 +398,8 @@ func (x *restorer) lookAs(dir int, name string, c tree.Change, opens func(fd int
 	return e, uint32(s.Mode) & 0o777, err
 }
 
-// write writes the file that is to come, and proves it by its hash.
-func (x *restorer) write(p placing, perm uint32) error {
+// write writes the file that is to come in the place of now, and proves it by its hash.
+func (x *restorer) write(p placing, now tree.Entry, perm uint32) error {
 	r, err := x.Open(tree.Item{Path: p.Path, Entry: p.After})
 	if err != nil {
 		return err
@@ -425,7 +419,7 @@ func (x *restorer) write(p placing, perm uint32) error {
 	if p.After.Mode == tree.Exec {
 		w.mode = 0o777
 	}
-	if p.Before.Mode == tree.File || p.Before.Mode == tree.Exec {
+	if now.Mode == tree.File || now.Mode == tree.Exec {
 		w.mode, w.exact = perm&^0o111, true
 		if p.After.Mode == tree.Exec {
 			w.mode |= w.mode >> 2 & 0o111 // to execute for all that may read it

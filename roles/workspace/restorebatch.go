@@ -2,7 +2,6 @@ package workspace
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"path"
 	"runtime"
@@ -46,18 +45,6 @@ type restoreBatch struct {
 	files int
 	bytes int64
 	dirs  []tree.Change
-	goes  map[string]bool // the paths of dirs
-}
-
-// waits reports whether the batch must be run before a change is made: something else lies where a directory is to be, or a
-// directory that the batch removes where something else is to be. All else that a directory is to hold comes behind it, and
-// what it held before it.
-func (b *restoreBatch) waits(x *restorer, c tree.Change) bool {
-	if c.After.Mode != tree.Dir {
-		return b.goes[c.Path] && c.After.Mode != ""
-	}
-	s, err := x.stat(c.Path)
-	return err == nil && s.Mode&unix.S_IFMT != unix.S_IFDIR || err != nil && !errors.Is(err, unix.ENOENT)
 }
 
 // take takes in a change that makes no directory.
@@ -66,10 +53,7 @@ func (b *restoreBatch) take(x *restorer, c tree.Change) {
 		b.add(x, c)
 		return
 	}
-	if b.goes == nil {
-		b.goes = map[string]bool{}
-	}
-	b.dirs, b.goes[c.Path] = append(b.dirs, c), true
+	b.dirs = append(b.dirs, c)
 }
 
 // add takes a change of a file.
@@ -178,8 +162,8 @@ func (j *restoreJob) write() {
 			if ready, j.err = j.file(p, clean); ready && j.err == nil {
 				j.ready = append(j.ready, p)
 			}
-		case !errors.Is(err, unix.ENOENT) || c.After.Mode != "":
-			j.err = j.conflict(c.Path, "its directory is not there: %v", err)
+		default:
+			j.err = j.noDirectory(c, err)
 		}
 		if j.err != nil {
 			j.err = fmt.Errorf("%s: %w", c.Path, j.err)

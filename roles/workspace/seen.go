@@ -71,7 +71,7 @@ func (s *Seen) end(root protocol.Link) {
 // clockOf is the time of the file system of a directory, in nanoseconds, as a file without a name has it. Where it cannot
 // make one, it is that of the machine, and an hour less: files of the last hour are read again then.
 func clockOf(dir int) (int64, error) {
-	fd, err := at.Nameless(dir)
+	fd, err := at.Nameless(dir, 0o600)
 	if err != nil {
 		return time.Now().Add(-time.Hour).UnixNano(), nil
 	}

@@ -24,9 +24,14 @@ func walkAtOnce(dir int, path string, flags int) (fd int, known bool, err error)
 // PathOnly opens a directory for its name alone, also one that may not be read.
 const PathOnly = unix.O_PATH
 
-// Nameless makes a file without a name in a directory.
-func Nameless(dir int) (fd int, err error) {
-	return unix.Openat(dir, ".", unix.O_TMPFILE|unix.O_WRONLY|unix.O_CLOEXEC, 0o600)
+// Nameless makes a file without a name in a directory, with a mode as the umask lets it.
+func Nameless(dir int, mode uint32) (fd int, err error) {
+	return unix.Openat(dir, ".", unix.O_TMPFILE|unix.O_WRONLY|unix.O_CLOEXEC, mode)
+}
+
+// Name gives a file without a name one in a directory, which is free.
+func Name(fd, dir int, name string) error {
+	return unix.Linkat(unix.AT_FDCWD, fmt.Sprintf("/proc/self/fd/%d", fd), dir, name, unix.AT_SYMLINK_FOLLOW)
 }
 
 // Exchange has two names of a directory change places, at once. ErrCannot says that the file system does not do it.

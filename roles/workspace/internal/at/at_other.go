@@ -14,7 +14,9 @@ func walkAtOnce(int, string, int) (fd int, known bool, err error) { return -1, f
 // PathOnly is nothing where the system has none.
 const PathOnly = 0
 
-func Nameless(int) (fd int, err error) { return -1, ErrCannot }
+func Nameless(int, uint32) (fd int, err error) { return -1, ErrCannot }
+
+func Name(int, int, string) error { return ErrCannot }
 
 func Exchange(int, string, string) error { return ErrCannot }
 
