@@ -148,7 +148,7 @@ type driver struct {
 	unready      error         // a visit that cannot begin: what it needs is not there
 	stored       func([]protocol.Entry, []cas.Draft)
 	held         func(*protocol.Held)
-	allHeld      bool   // as it was told to held
+	allHeld      bool // as it was told to held
 	down         downtime
 	agents       bool   // the run has an agent: its commands are confined
 	changes      uint64 // commit counter of the store when the journal was last looked at
