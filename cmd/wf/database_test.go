@@ -64,7 +64,7 @@ func TestADatabaseThatIsNotFit(t *testing.T) {
 		{[]string{"hub", "--data", "postgres://a:secret@localhost/x"}, 5, []string{"the address holds a password", "PGPASSFILE"}},
 		{[]string{"hub", "--data", "postgress://a:secret@localhost/x"}, 5, []string{"is no store that wf knows", "postgres://USER@HOST"}},
 		{[]string{"hub", "--data", "postgres://wf@127.0.0.1:1/x"}, 5, []string{"cannot be reached", "postgres://wf@127.0.0.1:1/x"}},
-		{[]string{"hub", "--data", strings.Replace(dsn, "?", "gone?", 1)}, 5, []string{"does not exist", "name another one with --data"}},
+		{[]string{"hub", "--data", strings.Replace(dsn, "?", "gone?", 1)}, 5, []string{"does not exist", "correct the name at the end of the address"}},
 		{[]string{"hub", "--state", "x"}, 2, []string{"whose --data is a database"}},
 		{[]string{"store", "init", "x"}, 2, []string{"is no address of a database"}},
 		{[]string{"store", "init"}, 2, []string{"is a directory"}},

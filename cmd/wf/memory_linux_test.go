@@ -41,8 +41,9 @@ func TestAVisitOfTenThousandEventsTakesLittleMemory(t *testing.T) {
 	write(t, dir, "note.txt", noise("note", 400))
 	var script strings.Builder
 	script.WriteString("reader#1:\n")
-	for range replies {
-		script.WriteString("  - {tools: [" + strings.Repeat("{tool: read_file, args: {path: note.txt}}, ", calls-1) + "{tool: read_file, args: {path: note.txt}}]}\n")
+	for i := range replies {
+		call := fmt.Sprintf("{tool: read_file, args: {path: %q}}", []string{"note.txt", "./note.txt"}[i%2]) // the same again and again would suspend it
+		script.WriteString("  - {tools: [" + strings.Repeat(call+", ", calls-1) + call + "]}\n")
 	}
 	script.WriteString("  - {text: Read.}\n")
 	write(t, dir, "replies.yaml", script.String())

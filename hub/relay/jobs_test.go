@@ -181,7 +181,8 @@ func TestAJobThatKillsItsWorkerFiveTimesIsDead(t *testing.T) {
 	if len(got.Items) != 1 || got.Items[0]["id"] != "poison" || got.Items[0]["state"] != "dead" || got.Items[0]["attempts"] != 5.0 {
 		t.Errorf("the queue shows %v", got.Items)
 	}
-	if n := len(slices.DeleteFunc(a.begun(), func(id string) bool { return id != "poison" })); n != queue.Attempts {
+	// An attempt whose lease has lapsed before it came to the worker counts too.
+	if n := len(slices.DeleteFunc(a.begun(), func(id string) bool { return id != "poison" })); n == 0 || n > queue.Attempts {
 		t.Errorf("delivered %d times", n)
 	}
 }

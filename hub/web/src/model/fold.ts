@@ -59,16 +59,16 @@ export interface Step {
 
 /** What holds a step, in words. */
 export function heldBy(d: Record<string, unknown>): string {
-  const of = `of the provider ${textOf(d["provider"])}`;
+  const provider = `the provider ${textOf(d["provider"])}`;
+  const of = `of ${provider}`;
   const n = num(d["max"]);
   switch (textOf(d["limit"])) {
     case "requests": return `waits for the limit of ${plural(n, "request")} a minute ${of}`;
     case "tokens": return `waits for the limit of ${plural(n, "token")} a minute ${of}`;
     case "in_flight": return `waits for the limit of ${plural(n, "request")} at once ${of}`;
-    case "retry_after": return `waits, since the provider ${textOf(d["provider"])} asked to`;
-    case "outage": return `waits for the provider ${textOf(d["provider"])}, which fails: ${textOf(d["why"])}`;
+    case "retry_after": return `waits, since ${provider} asked to`;
   }
-  return `waits for the provider ${textOf(d["provider"])}`;
+  return `waits for ${provider}: ${textOf(d["why"])}`;
 }
 
 /** How long a step took, or goes on already; NaN where that is not known. */
