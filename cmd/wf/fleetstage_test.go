@@ -187,12 +187,17 @@ func ending(ctx context.Context, cmd *exec.Cmd) ([]byte, error) {
 	return same.Output()
 }
 
-// begin begins a run; a second try with its request id begins no other one.
+// begin begins a run; a second try with its request id begins no other one, and shows that, wherever it is by then.
 func (f *fleet) begin(topic string) protocol.RunID {
 	for try := 0; f.life.Err() == nil; try++ {
-		out, err := f.at(try, "run", "fleet.yaml", "-i", "topic="+topic, "--request-id", topic, "--detach")
+		out, err := f.at(try, "run", "fleet.yaml", "-i", "topic="+topic, "--request-id", topic, "--detach", "-o", "json")
+		var run struct{ ID protocol.RunID }
+		if json.Unmarshal(out, &run) == nil && run.ID != "" {
+			return run.ID
+		}
 		if err == nil {
-			return protocol.RunID(strings.TrimSpace(string(out)))
+			f.t.Errorf("the run of %s is shown as %s", topic, out)
+			return ""
 		}
 		if was := startedBefore.FindSubmatch(stderrOf(err)); was != nil {
 			return protocol.RunID(was[1])
