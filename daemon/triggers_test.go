@@ -1,7 +1,6 @@
 package daemon_test
 
 import (
-	"bytes"
 	"fmt"
 	"log/slog"
 	"os"
@@ -19,7 +18,7 @@ import (
 type watched struct {
 	t *testing.T
 	*daemon.Daemon
-	log bytes.Buffer
+	log lines
 }
 
 // watch is one of the workflow flow in a directory, trusted as it is, of a user.
