@@ -29,10 +29,14 @@ func (v *visit) act(ctx context.Context) error {
 	cutOff := v.old
 	v.old = false
 
+	again := roles.Soon(ctx)
+	if v.Truncated && len(v.Pending) == 1 { // whatever it holds may be a part
+		return v.answer(again, call, tool.Result{IsError: true, Content: "error: the reply was cut off in this call: it has as many tokens as one may have. " +
+			"Call again with less, such as a long text in parts"})
+	}
 	if v.Task != nil && protocol.IsTaskControl(call.Name) {
 		return v.control(ctx, call)
 	}
-	again := roles.Soon(ctx)
 	t, args, problem := v.find(call)
 	if problem != "" {
 		return v.answer(again, call, tool.Result{Content: "error: " + problem, IsError: true})
@@ -171,10 +175,6 @@ func (v *visit) find(call protocol.CallMessage) (t tool.Tool, args json.RawMessa
 	text, asWritten := v.raw[call.ID]
 	if !asWritten {
 		text = call.Arguments
-	}
-	if v.Truncated && len(v.Pending) == 1 { // whatever it holds may be a part
-		return t, nil, "the reply was cut off in this call: it has as many tokens as one may have. " +
-			"Call again with less, such as a long text in parts"
 	}
 	object, ok := model.Arguments(text)
 	if !ok {

@@ -276,7 +276,7 @@ func TestAnAnswerThatWasCutOffIsAskedForAgain(t *testing.T) {
 
 // A call whose arguments did not come to their end is not run, even where what came of them could be.
 func TestACallThatWasCutOffIsNotRun(t *testing.T) {
-	for name, args := range map[string]string{"in the middle": `{"path":`, "before they began": ""} {
+	for name, args := range map[string]string{"in the middle": `{"path":`, "before they began": "", "where they are whole by chance": `{"path":"."}`} {
 		t.Run(name, func(t *testing.T) {
 			cut := modeltest.Answer{Usage: true, Say: []modeltest.Piece{{Call: &modeltest.CallPiece{ID: "a", Name: "list_files", Args: args}}, {Finish: "length"}}}
 			s, _ := answering(t, cut, said("---\nstatus: done\n---\n", "stop"))
@@ -296,6 +296,25 @@ func TestACallThatWasCutOffIsNotRun(t *testing.T) {
 				s, _ = answering(t, cut, said("---\nstatus: done\n---\n", "stop"))
 			}
 		})
+	}
+}
+
+// Nor does such a call end a task.
+func TestATaskIsNotEndedByACallThatWasCutOff(t *testing.T) {
+	call := func(response, finish string) modeltest.Answer {
+		return modeltest.Answer{Usage: true, Say: []modeltest.Piece{{Call: &modeltest.CallPiece{ID: response, Name: protocol.ToolTaskComplete, Args: `{"final_response":"` + response + `","summary":"s"}`}}, {Finish: finish}}}
+	}
+	s, _ := answering(t, said("Fix it.", "stop"), call("Half", "length"), call("Whole", "stop"))
+	s.turn.Role.Context = protocol.ContextTask
+	s.turn.History.Schema, s.turn.History.Tools = "", ""
+	s.prepare(t)
+	j := &journal{}
+	c, err := s.perform(t, j)
+	if err != nil || c.Text == nil || *c.Text != "Whole" {
+		t.Fatalf("concluded %+v, %v", c, err)
+	}
+	if r := find[protocol.ToolResult](j); len(r) != 2 || !strings.Contains(r[0].Content.S, "cut off") {
+		t.Errorf("the calls gave %v", r)
 	}
 }
 

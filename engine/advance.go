@@ -211,7 +211,7 @@ func (d *driver) attempt(b *batch, step string) error {
 		v.Begun.Attempt++
 	}
 	b.begin = append(b.begin, step)
-	if (v.Anew || v.Error != "") && !v.Begun.Preparing { // it did not end well: what was said since is for it
+	if len(d.s.Inbox) > 0 && (v.Anew || v.Error != "") && !v.Begun.Preparing { // it did not end well: what was said since is for it
 		return d.interject(b, step, v.Begun)
 	}
 	return b.draft(d, step, v.Begun)

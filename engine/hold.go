@@ -90,7 +90,10 @@ func (d *driver) hurry() {
 		return
 	}
 	for _, w := range d.work {
-		if w.outage {
+		if !w.outage {
+			continue
+		}
+		if v, err := d.s.Visit(w.step); err == nil && d.roleOf(v).Action == protocol.ActPrompt { // others would not hear it
 			w.stop(errSpoken)
 		}
 	}

@@ -287,9 +287,49 @@ func (b *bench) rebuilt(id protocol.RunID) {
 	}
 }
 
+// A server that is not there yet, as one that is being restarted, is waited for, by the refusal of the system itself.
+func TestAServerThatStartsIsWaitedFor(t *testing.T) {
+	b := newBench(t)
+	p := newProvider(t, b, time.Minute)
+	p.ill = func(string) bool { return false }
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := l.Addr().String()
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	agent := b.e.Performers[protocol.ActPrompt].(agentkit.Agent)
+	agent.Models = func(name, _ string) (llms.Model, error) {
+		return agentkit.NonNil(openai.New(name, "m", openai.Config{BaseURL: "http://" + at + "/bad/v1"}))
+	}
+	b.e.Performers[protocol.ActPrompt] = agent
+	var begun atomic.Bool
+	b.e.Watch = func(n api.Update) {
+		if h, ok := n.Data.(protocol.Held); ok && !begun.Swap(true) {
+			if !strings.Contains(h.Why, "connection refused") {
+				t.Errorf("it is held: %s", h)
+			}
+			l, err := net.Listen("tcp", at)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			s := &httptest.Server{Listener: l, Config: &http.Server{Handler: p}}
+			s.Start()
+			t.Cleanup(s.Close)
+		}
+	}
+	_, v := b.run(oneOutage("503"), nil)
+	if v.Status != protocol.Done || !begun.Load() {
+		t.Errorf("%s: %s", v.Status, v.Reason)
+	}
+}
+
 // oneOutage is a workflow of a role whose provider fails after three calls, with lines of YAML of the role.
 func oneOutage(of string, lines ...string) string {
-	return "wf: 1\nname: outage\nlimits: {tokens: 100000000, duration: 20s}\nroles:\n  a:\n    prompt: \"" + of + "/+++\"\n    tools: [note]\n    model: bad/m\n    " + strings.Join(lines, "\n    ") + "\n"
+	return "wf: 1\nname: outage\nlimits: {tokens: 100000000, duration: 1m}\nroles:\n  a:\n    prompt: \"" + of + "/+++\"\n    tools: [note]\n    model: bad/m\n    " + strings.Join(lines, "\n    ") + "\n"
 }
 
 func TestAFurtherAttemptBeginsAnewWhereTheRoleSaysSo(t *testing.T) {
@@ -338,23 +378,31 @@ func TestAWaitForAProviderEndsAtOnce(t *testing.T) {
 			p := newProvider(t, b, time.Hour)
 			var spoken atomic.Bool
 			p.ill = func(string) bool { return !spoken.Load() }
-			yaml := strings.Replace(oneOutage("429 later"), "duration: 20s", "duration: 3s", 1)
+			yaml := oneOutage("429 later")
+			if name == "clock" {
+				yaml = strings.Replace(yaml, "duration: 1m", "duration: 5s", 1)
+			}
 			id, _, err := b.e.Begin(t.Context(), engine.Launch{Program: b.load(yaml), Source: []byte(yaml), Inputs: protocol.JSON("{}"), Workspace: b.dir})
 			if err != nil {
 				t.Fatal(err)
 			}
 			ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 			defer stop()
-			acted := make(chan error, 1)
+			acted, held := make(chan error, 1), atomic.Bool{}
 			b.e.Watch = func(n api.Update) {
 				if h, ok := n.Data.(protocol.Held); ok && h.Limit == protocol.HeldByOutage {
 					spoken.Store(name == "words")
-					go func() { acted <- c.act(b, id, stop) }()
+					if !held.Swap(true) {
+						go func() { acted <- c.act(b, id, stop) }()
+					}
 				}
 			}
 			st, err := b.e.Drive(ctx, id, engine.DriveOptions{By: "test"})
 			if err != nil && (name != "signal" || !errors.Is(err, context.Canceled)) || ctx.Err() != nil && name != "signal" {
 				t.Fatal(err)
+			}
+			if !held.Load() {
+				t.Fatalf("it was not held: %s, %s", st.Status(), st.Reason())
 			}
 			if err := <-acted; err != nil {
 				t.Error(err)
@@ -368,8 +416,8 @@ func TestAWaitForAProviderEndsAtOnce(t *testing.T) {
 			if words := fmt.Sprintf("%s", p.before["429 later/+++"]); strings.Contains(words, "it is well again") != (name == "words") {
 				t.Errorf("the agent was sent %s", words)
 			}
-			if held, over := len(b.has(id, protocol.EvHeld)), len(b.has(id, protocol.EvReleased)); held == 0 || held != over && name != "cancel" { // a run that was cancelled tells no more
-				t.Errorf("%d holds, %d of them over", held, over)
+			if holds, over := len(b.has(id, protocol.EvHeld)), len(b.has(id, protocol.EvReleased)); holds == 0 || holds != over && name != "cancel" { // a run that was cancelled tells no more
+				t.Errorf("%d holds, %d of them over", holds, over)
 			}
 			b.rebuilt(id)
 		})

@@ -56,7 +56,7 @@ func Event(d protocol.Data) string {
 	case protocol.Held:
 		text := "held: " + OneLine(d.String(), 240)
 		if d.Until > 0 {
-			text += ", again at " + clock(d.Until)
+			text += ", again at " + stamp(d.Until)
 		}
 		return text
 	case protocol.Released:
