@@ -211,7 +211,11 @@ func (v *visit) failed(name string, e *model.Error, lasted string) *protocol.Fai
 		if e.RetryAfter > 0 {
 			f.Message += fmt.Sprintf("; the provider asks to wait %v", e.RetryAfter.Round(time.Second))
 		}
-		f.Message += ". Fixes: wf resume goes on from here later; or give the role a retry:, more patience:, or a further model"
+		more := "a retry:, more patience:"
+		if f.Suspend { // what suspends is not tried again by itself
+			more = "more patience:"
+		}
+		f.Message += ". Fixes: wf resume goes on from here later; or give the role " + more + ", or a further model"
 	}
 	f.Message = v.clean(valid(f.Message))
 	return f

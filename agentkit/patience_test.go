@@ -85,6 +85,9 @@ func TestPatience(t *testing.T) {
 				if (err == nil) != c.ok || err != nil && (!errors.As(err, &f) || !f.Keeps && !f.Suspend) {
 					t.Fatalf("got %v", err)
 				}
+				if err != nil && f.Suspend && strings.Contains(f.Message, "a retry:") {
+					t.Errorf("what suspends is not tried again by itself: %v", f)
+				}
 				if took := time.Since(began); took > c.within || took < c.within/2 {
 					t.Errorf("it took %v", took)
 				}

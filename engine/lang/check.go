@@ -273,7 +273,7 @@ func (l *loader) checkScalar(n *yaml.Node, s *shape, path string) {
 	case anInt:
 		l.checkInt(n, s, path)
 	case aDuration:
-		if _, ok := parseDuration(n.Value); !ok {
+		if _, ok := parseDuration(n.Value); !ok && !(s.zero && isZero(n.Value)) {
 			d := Diagnostic{Code: "WF002", Message: fmt.Sprintf("%s wants %s, got %q", path, s.want(), n.Value)}
 			if n.Type == yaml.Int {
 				d.Hint, d.Fix = fmt.Sprintf("did you mean %ss?", n.Value), &Fix{n.Value + "s"}

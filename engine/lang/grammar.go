@@ -40,7 +40,6 @@ var (
 	endpoint   = lazy.Regexp(`^(packages|[A-Za-z0-9_.-]+:[0-9]{1,5}|\[[0-9A-Fa-f:.]+\]:[0-9]{1,5})$`)
 	personName = lazy.Regexp(`^[^\s\pC$]([^\pC$]{0,98}[^\s\pC$])?$`)
 	headerName = lazy.Regexp(`^[A-Za-z0-9-]+$`)
-	noPatience = lazy.Regexp(`^0s?$`)
 	retryClass = lazy.Regexp(`^(any|timeout|rate_limit|server_error|invalid_output|exit_code|exit_[0-9]{1,3})$`)
 )
 

@@ -88,7 +88,12 @@ func (g *language) schema(s *shape) map[string]any {
 	case aBool:
 		m["type"] = "boolean"
 	case aDuration:
-		m["type"], m["pattern"] = "string", `^([0-9]+(\.[0-9]*)?(h|m|s|ms|us|µs))+$`
+		const pattern = `^([0-9]+(\.[0-9]*)?(h|m|s|ms|us|µs))+$`
+		if s.zero {
+			m["anyOf"] = []any{map[string]any{"type": "string", "pattern": pattern}, map[string]any{"enum": []any{0, "0"}}}
+		} else {
+			m["type"], m["pattern"] = "string", pattern
+		}
 	case aList:
 		m["type"], m["items"] = "array", g.ref(s.elem)
 		if s.nonEmpty {

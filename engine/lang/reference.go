@@ -83,6 +83,8 @@ func (r *refer) typeOf(s *shape) string {
 		return s.like
 	case s.only != 0:
 		return fmt.Sprintf("the number `%d`", s.only)
+	case s.zero:
+		return word + ", or `0`"
 	case s.kind == anInt && s.max != 0:
 		return fmt.Sprintf("%s from %d to %d", word, s.min, s.max)
 	case s.kind == anInt:

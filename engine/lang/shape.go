@@ -26,6 +26,7 @@ type shape struct {
 	alts     []*shape
 	nonEmpty bool // list or map
 	null     bool // null is as good as an empty object
+	zero     bool // a duration may be 0
 }
 
 // key is a key of an object, with its description. One that is neither required nor an
@@ -86,6 +87,9 @@ func (s *shape) want() string {
 	if s.enum != nil {
 		return "one of " + strings.Join(s.enum, ", ")
 	}
+	if s.zero {
+		return kinds[s.kind].want + ", or 0"
+	}
 	return kinds[s.kind].want + s.choice(" or ", (*shape).want)
 }
 
@@ -135,6 +139,9 @@ func tooLong(s string) string {
 	}
 	return ""
 }
+
+// isZero reports whether a duration is written as none, which parseDuration does not take.
+func isZero(s string) bool { return s == "0" || s == "0s" }
 
 var decimal = lazy.Regexp(`^\+?([0-9]*)(?:\.([0-9]*))?$`)
 
