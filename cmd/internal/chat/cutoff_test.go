@@ -220,3 +220,22 @@ func TestAServerIsAskedWhetherARunIsDriven(t *testing.T) {
 		}
 	})
 }
+
+// Who waits for a provider that is down is told once, with the newest reason; what happens in between begins anew.
+func TestAWaitForAProviderIsOneNote(t *testing.T) {
+	r, s := atWork(t)
+	down := func(why string) {
+		r.happen("wf#2", protocol.EvHeld, obj{"provider": "local", "limit": "outage", "why": why})
+		r.happen("wf#2", protocol.EvReleased, obj{"ms": 1500})
+	}
+	down("status 502")
+	down("status 503")
+	if now := s.Shows("status 503"); strings.Contains(now, "status 502") {
+		t.Errorf("the screen is\n%s", now)
+	}
+	r.happen("wf#2", protocol.EvText, obj{"content": "I go on."})
+	down("status 504")
+	if now := s.Shows("status 504"); strings.Count(now, "held: ") != 2 {
+		t.Errorf("the screen is\n%s", now)
+	}
+}
