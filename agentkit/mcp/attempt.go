@@ -17,8 +17,9 @@ import (
 // it, and why there is none.
 type attempt struct {
 	mu      sync.Mutex
-	sent    bool // some of it left
-	n, size int  // bytes of it that a program was given, of how many
+	sent    bool  // some of it left
+	n, size int   // bytes of it that a program was given, of how many
+	from    int64 // bytes that the program was given before
 
 	reached bool   // by a connection that stood
 	session bool   // as a part of a session
@@ -43,13 +44,13 @@ func (a *attempt) note(f func()) {
 	f()
 }
 
-// wrote is called with how much of the request was given to a program.
-func (a *attempt) wrote(n, size int) {
-	a.note(func() { a.sent, a.n, a.size = true, n, size })
+// wrote is called with how much of the request was given to a program, and behind how many bytes.
+func (a *attempt) wrote(from int64, n, size int) {
+	a.note(func() { a.sent, a.from, a.n, a.size = true, from, n, size })
 }
 
 // untaken reports whether the server cannot have performed the call, so that it can be made again: none of it was sent, a
-// program did not read all of it, or a server by HTTP does not know the session (404 in answer to a request with a session,
+// program was not given all of it or has read nothing of it, or a server by HTTP does not know the session (404 in answer to a request with a session,
 // Model Context Protocol, basic/transports#session-management).
 func (a *attempt) untaken(proc *program) bool {
 	a.mu.Lock()
@@ -58,7 +59,7 @@ func (a *attempt) untaken(proc *program) bool {
 	case !a.sent:
 		return true
 	case proc != nil:
-		return a.n < a.size || proc.unread >= a.n
+		return a.n < a.size || proc.written.Load()-proc.unread <= a.from // what lies behind the call may be unread, too
 	}
 	return a.status == http.StatusNotFound && a.session
 }

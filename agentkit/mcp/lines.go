@@ -15,6 +15,9 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
+// batchMax is how many messages a line may hold: to look at millions takes minutes, and gigabytes.
+const batchMax = 1000
+
 // strangeMax is how many bytes of a line that is no message are kept, for people.
 const strangeMax = 200
 
@@ -26,6 +29,8 @@ type lines struct {
 	strange func(line string) // called with each line that is skipped, or its beginning
 
 	queue []jsonrpc.Message // of a line with several, still to be read
+
+	writing sync.Mutex
 
 	mu   sync.Mutex
 	open map[jsonrpc.ID]bool // requests that have no answer
@@ -122,11 +127,14 @@ func (l *lines) line() ([]byte, error) {
 	}
 }
 
-// messages are those of a line, one or a list; all is false where it holds something else.
+// messages are those of a line, one or a list; all is false where it holds something else, or too many.
 func messages(line []byte) (out []jsonrpc.Message, all bool) {
 	list := []json.RawMessage{line}
-	if line[0] == '[' && json.Unmarshal(line, &list) != nil {
-		return nil, false
+	if line[0] == '[' {
+		var ok bool
+		if list, ok = listed(line); !ok {
+			return nil, false
+		}
 	}
 	all = len(list) > 0
 	for _, raw := range list {
@@ -138,6 +146,26 @@ func messages(line []byte) (out []jsonrpc.Message, all bool) {
 		out = append(out, m)
 	}
 	return out, all
+}
+
+// listed are the values of a list; ok is false for something else, and for a list of more than batchMax.
+func listed(line []byte) (list []json.RawMessage, ok bool) {
+	in := json.NewDecoder(bytes.NewReader(line))
+	if _, err := in.Token(); err != nil {
+		return nil, false
+	}
+	for in.More() {
+		var raw json.RawMessage
+		if err := in.Decode(&raw); err != nil || len(list) == batchMax {
+			return nil, false
+		}
+		list = append(list, raw)
+	}
+	if _, err := in.Token(); err != nil {
+		return nil, false
+	}
+	_, err := in.Token()
+	return list, errors.Is(err, io.EOF)
 }
 
 // Write sends a message, until ctx ends: a program that hangs reads nothing.
@@ -159,9 +187,13 @@ func (l *lines) Write(ctx context.Context, m jsonrpc.Message) error {
 	l.mu.Unlock()
 	// What was cut off cannot be gone on with: no later write succeeds either.
 	defer context.AfterFunc(ctx, func() { _ = l.proc.stdin.SetWriteDeadline(time.Unix(1, 0)) })()
+	l.writing.Lock() // where a call lies among the others counts
+	defer l.writing.Unlock()
+	from := l.proc.written.Add(int64(len(raw))) - int64(len(raw))
 	n, err := l.proc.stdin.Write(raw)
+	l.proc.written.Add(int64(n - len(raw)))
 	if isCall {
-		attemptOf(ctx).wrote(n, len(raw))
+		attemptOf(ctx).wrote(from, n, len(raw))
 	}
 	return err
 }

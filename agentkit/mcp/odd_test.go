@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -21,6 +22,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"wf/agentkit/tool"
 	"wf/protocol"
 )
 
@@ -76,6 +78,9 @@ var oddLines = map[string]map[string]string{
 	"a request that nobody can serve": {"tools/call": `{"jsonrpc":"2.0","id":"s1","method":"sampling/createMessage","params":{}}` + "\n"},
 }
 
+// oddCalls are what a server of that kind does in a call, in the place of its answer.
+var oddCalls = map[string]func(call string){}
+
 // hang is for a program that does nothing more until it is killed.
 func hang() {
 	never := make(chan os.Signal, 1)
@@ -94,13 +99,18 @@ func oddStdio(kind string) {
 	if err := os.WriteFile(file, append(before, "started\n"...), 0o600); err != nil {
 		panic(err)
 	}
-	if kind == "a child that has its streams" && os.Getenv("CHILD") == "" {
+	if strings.HasPrefix(kind, "a child that ") && os.Getenv("CHILD") == "" {
 		child := exec.Command(os.Args[0])
 		child.Stdin, child.Stdout, child.Env = os.Stdin, os.Stdout, append(os.Environ(), "CHILD=1", "STARTS="+os.DevNull)
 		if err := child.Start(); err != nil {
 			panic(err)
 		}
 	} else if os.Getenv("CHILD") != "" {
+		if kind == "a child that goes on printing" {
+			for range time.Tick(5 * time.Millisecond) {
+				fmt.Println("still here")
+			}
+		}
 		hang()
 	}
 	end := "\n"
@@ -120,13 +130,16 @@ func oddStdio(kind string) {
 		}
 		answer := oddAnswer(r)
 		if r.Method == "tools/call" {
+			if does := oddCalls[kind]; does != nil {
+				does(line)
+			}
 			switch kind {
 			case "it ends in a call":
 				fmt.Fprintln(os.Stderr, "out of memory")
 				os.Exit(1)
 			case "it hangs in a call":
 				answer = ""
-			case "a child that has its streams":
+			case "a child that has its streams", "a child that goes on printing":
 				os.Exit(0)
 			case "its answers are lists":
 				answer = "[" + answer + "]"
@@ -233,19 +246,20 @@ func TestWhatBecomesOfACallOfAProgramThatErrs(t *testing.T) {
 		text, first, second string
 		starts              int
 	}{
-		"it ends behind each answer":   {"a", "said a", works, 2},
-		"it ends with its answer":      {"a", "said a", works, 2},
-		"it ends in a call":            {"a", "ended during the call, its outcome is unknown", "its outcome is unknown", 2},
-		"a child that has its streams": {"a", "ended during the call, its outcome is unknown", "its outcome is unknown", 2},
-		"it hangs in a call":           {"a", "did not answer within 300ms, and was stopped; the outcome of the call is unknown", "did not answer within", 2},
-		"it reads no more":             {long, "did not answer within 300ms, and was stopped", "did not answer within", 2},
+		"it ends behind each answer":    {"a", "said a", works, 2},
+		"it ends with its answer":       {"a", "said a", works, 2},
+		"it ends in a call":             {"a", "ended during the call, its outcome is unknown", "its outcome is unknown", 2},
+		"a child that has its streams":  {"a", "ended during the call, its outcome is unknown", "its outcome is unknown", 2},
+		"a child that goes on printing": {"a", "ended during the call, its outcome is unknown", "its outcome is unknown", 2},
+		"it hangs in a call":            {"a", "did not answer within 300ms, and was stopped; the outcome of the call is unknown", "did not answer within", 2},
+		"it reads no more":              {long, "did not answer within 300ms, and was stopped", "did not answer within", 2},
 	} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			p, _, starts := odd(t, kind)
 			p.calling = 300 * time.Millisecond
 			if strings.HasPrefix(c.first, "said") || strings.HasPrefix(c.first, "ended") {
-				p.calling = 0
+				p.calling = 20 * time.Second
 			}
 			if r := call(t, p, "say", `{"text":"`+c.text+`"}`); !strings.Contains(r.Content, c.first) {
 				t.Errorf("the first call gives %.300q", r.Content)
@@ -385,6 +399,7 @@ func TestWhatBecomesOfACallByHTTPOfAServerThatErrs(t *testing.T) {
 		"an answer in several lines":               {says("text/event-stream", "data: ", "\ndata:  \n\n"), "said a", 1, false},
 		"a log line in a stream":                   {stream("data: called\n\n"), "said a", 1, true},
 		"a log line that is no event":              {stream("called\n"), "said a", 1, true},
+		"a log line in an event without a name":    {stream("event:\ndata: called\n\n"), "said a", 1, true},
 		"a log in JSON in a stream":                {stream("data: {\"level\":\"info\"}\n\n"), "said a", 1, true},
 		"an answer without an id in a stream":      {stream("data: {\"jsonrpc\":\"2.0\",\"id\":null,\"result\":{}}\n\n"), "said a", 1, true},
 		"an answer to nobody in a stream":          {stream("data: {\"jsonrpc\":\"2.0\",\"id\":4711,\"result\":{}}\n\n"), "said a", 1, false},
@@ -484,6 +499,57 @@ func TestAServerByHTTPThatHangsInACall(t *testing.T) {
 	}
 }
 
+func TestALineMayHoldSomeMessages(t *testing.T) {
+	const m = `{"jsonrpc":"2.0","method":"a"}`
+	for line, want := range map[string]int{
+		m: 1, "[" + m + "]": 1, "[ " + m + " , " + m + " ]": 2, "[]": 0, "[" + m + "] x": 0, "[" + m: 0, "[info] " + m: 0, "[" + m + ",]": 0,
+		"[" + strings.Repeat(m+",", batchMax-1) + m + "]": batchMax,
+		"[" + strings.Repeat(m+",", batchMax) + m + "]":   0,
+	} {
+		if got, all := messages([]byte(line)); len(got) != want || all != (want > 0) {
+			t.Errorf("%.60q holds %d, %v, want %d", line, len(got), all, want)
+		}
+	}
+}
+
+// What is held of an answer that has no end is bounded, by a program and by HTTP.
+func TestAnAnswerWithoutAnEndIsNotHeldWhole(t *testing.T) {
+	const sent = 4 * messageMax
+	for name, c := range map[string]struct{ kind, begin, most string }{
+		"an event":         {"text/event-stream", "data: ", fmt.Sprintf("an event has more than %d bytes", messageMax)},
+		"a line of events": {"text/event-stream", "called ", fmt.Sprintf("an event has more than %d bytes", messageMax)},
+		"an object":        {"application/json", "{", fmt.Sprintf("a message has more than %d bytes", messageMax)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var wrote int
+			o := &oddWeb{errs: func(w http.ResponseWriter, _ string) {
+				w.Header().Set("Content-Type", c.kind)
+				wrote, _ = fmt.Fprint(w, c.begin) // the client may be gone
+				for chunk := bytes.Repeat([]byte("x"), 1<<20); wrote < sent; {
+					n, err := w.Write(chunk)
+					if wrote += n; err != nil {
+						return
+					}
+				}
+			}}
+			web := httptest.NewServer(o)
+			defer http.DefaultTransport.(*http.Transport).CloseIdleConnections()
+			defer web.Close()
+			p := &Pool{Servers: []protocol.MCPServer{{Name: "t", URL: web.URL}}}
+			defer p.Close()
+			if r := call(t, p, "say", `{"text":"a"}`); !strings.Contains(r.Content, c.most) || !strings.Contains(r.Content, "its outcome is unknown") && !strings.Contains(r.Content, "the outcome of the call is unknown") {
+				t.Errorf("the call gives %.300q", r.Content)
+			}
+			if r := call(t, p, "say", `{"text":"b"}`); r.Content != "said b" {
+				t.Errorf("the next one gives %q", r.Content)
+			}
+			if wrote > 2*messageMax {
+				t.Errorf("%d bytes were read", wrote)
+			}
+		})
+	}
+}
+
 // A Pool goes on with the programs of another one, unless it is for another place, or a file that its command names has changed:
 // what was trusted is that file.
 func TestAPoolGoesOnWithThoseOfAnother(t *testing.T) {
@@ -528,6 +594,26 @@ func TestAPoolGoesOnWithThoseOfAnother(t *testing.T) {
 				t.Errorf("started %d times", starts())
 			}
 		})
+	}
+}
+
+// What a person trusts no more is not called, although it was started while it was trusted.
+func TestAPoolDoesNotGoOnWithWhatIsTrustedNoMore(t *testing.T) {
+	from, _, starts := odd(t, "one that errs in nothing")
+	if _, err := from.Tools(t.Context(), "mcp:t/*"); err != nil {
+		t.Fatal(err)
+	}
+	to := &Pool{Servers: from.Servers, Dir: from.Dir, Trusted: func(protocol.MCPServer, Place) error { return ErrUntrusted }}
+	defer to.Close()
+	if err := to.TakeOver(from); err != nil {
+		t.Fatal(err)
+	}
+	tl, ok := to.Recorded(protocol.Tool{Name: wireName("t", "say")})
+	if !ok {
+		t.Fatal("no tool")
+	}
+	if r, err := tl.Run(t.Context(), tool.Workspace{}, json.RawMessage(`{"text":"a"}`)); !errors.Is(err, ErrUntrusted) || starts() != 1 {
+		t.Errorf("a call gives %q, %v, started %d times", r.Content, err, starts())
 	}
 }
 

@@ -252,18 +252,21 @@ func (p *Pool) open(ctx context.Context, s protocol.MCPServer) (*connection, err
 	if err != nil {
 		return nil, err
 	}
-	if before != nil && !before.ended() && reflect.DeepEqual(at, before.at) { // else it may be one that nobody trusts
-		before.handed = false
-		return before, nil
+	goesOn := before != nil && !before.ended() && reflect.DeepEqual(at, before.at) // else it may be one that nobody trusts
+	if !goesOn {
+		p.drop(s.Name)
 	}
-	p.drop(s.Name)
-	if len(s.Command) > 0 && p.vain[s.Name] >= startsMax {
+	if !goesOn && len(s.Command) > 0 && p.vain[s.Name] >= startsMax {
 		return nil, fmt.Errorf("it ended %d times and is not started again", startsMax)
 	}
 	if len(s.Command) > 0 && !at.Confined || s.URL != "" && !Local(s) || slices.Contains(p.Foreign, s.Name) {
 		if err := p.trusts(s, at); err != nil {
 			return nil, err
 		}
+	}
+	if goesOn {
+		before.handed = false
+		return before, nil
 	}
 	if p.connections == nil {
 		p.connections, p.starts, p.vain = map[string]*connection{}, map[string]int{}, map[string]int{}

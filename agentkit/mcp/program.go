@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -27,9 +28,10 @@ const (
 
 // A program is a server that was started, with all that it starts.
 type program struct {
-	stdin, stdout *os.File // our ends
-	given         *os.File // the other end of stdin, so that what the program did not read can be counted
-	unread        int      // bytes of that, once it is stopped
+	stdin, stdout *os.File     // our ends
+	given         *os.File     // the other end of stdin, so that what the program did not read can be counted
+	written       atomic.Int64 // bytes that went into that, or are on their way
+	unread        int64        // of those, once it is stopped
 	stderr        *lastWords
 	note          string // for people, behind what it said last
 	group         int    // of its processes; 0 for a confined one
@@ -38,6 +40,7 @@ type program struct {
 	failed     error         // why it could not be started, where that is known only when it has ended
 	term, kill func()
 	once       sync.Once
+	drained    bool // what it had written when it ended was waited for, see Read
 }
 
 // probe is replaced in tests.
@@ -171,7 +174,8 @@ func startProgram(file string, command, env []string, root, dir string) (*progra
 // still: a call would wait for an answer until its time is over.
 func (p *program) Read(b []byte) (int, error) {
 	n, err := p.stdout.Read(b)
-	if errors.Is(err, os.ErrDeadlineExceeded) { // it has ended, and what it wrote before that may still be there
+	if errors.Is(err, os.ErrDeadlineExceeded) && !p.drained { // it has ended, and what it wrote before that may still be there
+		p.drained = true // once: what it started may write for ever
 		_ = p.stdout.SetReadDeadline(time.Now().Add(grace / 10))
 		n, err = p.stdout.Read(b)
 	}
@@ -200,10 +204,28 @@ func (p *program) stop() {
 		p.kill()
 		<-p.ended
 		p.stdout.Close()
-		left, _ := io.Copy(io.Discard, p.given) // ours is the last end: what cannot be read counts as read by the program
-		p.unread = int(left)
+		p.unread = drain(p.given)
 		p.given.Close()
 	})
+}
+
+// drain takes out what lies in a pipe, and tells how many bytes that is. It waits for none: what is left of the program may
+// have the other end. What cannot be read counts as read by the program.
+func drain(f *os.File) (n int64) {
+	fd := int(f.Fd())
+	if syscall.SetNonblock(fd, true) != nil {
+		return 0
+	}
+	for buf := make([]byte, 64<<10); ; {
+		some, err := syscall.Read(fd, buf)
+		switch {
+		case errors.Is(err, syscall.EINTR):
+		case err != nil || some <= 0:
+			return n
+		default:
+			n += int64(some)
+		}
+	}
 }
 
 // lastWords keeps the end of what is written to it.

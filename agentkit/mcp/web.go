@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"mime"
 	"net/http"
 	"net/http/httptrace"
@@ -53,10 +54,11 @@ func (w web) RoundTrip(r *http.Request) (*http.Response, error) {
 		resp.Body = io.NopCloser(bytes.NewReader(said))
 		return resp, nil
 	}
-	b := &body{ReadCloser: resp.Body, in: bufio.NewReader(resp.Body), lost: func(err error) { a.note(func() { a.lost = err }) }}
+	b := &body{ReadCloser: resp.Body, in: bufio.NewReader(resp.Body), left: messageMax, lost: func(err error) { a.note(func() { a.lost = err }) }}
 	resp.Body = b
 	if kind, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type")); err == nil && kind == "text/event-stream" {
-		resp.Body = &events{Closer: b, in: bufio.NewReader(b), strange: w.strange}
+		b.left = math.MaxInt // each event has its bound
+		resp.Body = &events{Closer: b, in: bufio.NewReader(b), strange: w.strange, lost: b.lost}
 	}
 	return resp, nil
 }
@@ -66,6 +68,7 @@ type body struct {
 	io.ReadCloser
 	in    *bufio.Reader
 	begun bool
+	left  int         // bytes that may come
 	lost  func(error) // called when it ends before its end
 }
 
@@ -77,6 +80,9 @@ func (b *body) Read(p []byte) (int, error) {
 		}
 	}
 	n, err := b.in.Read(p)
+	if b.left -= n; b.left < 0 {
+		err = fmt.Errorf("a message has more than %d bytes", messageMax)
+	}
 	if err != nil && !errors.Is(err, io.EOF) {
 		b.lost(err)
 	}
@@ -88,6 +94,7 @@ type events struct {
 	io.Closer
 	in      *bufio.Reader
 	strange func(string)
+	lost    func(error)
 	out     []byte
 	err     error
 }
@@ -104,16 +111,32 @@ func (e *events) Read(p []byte) (int, error) {
 	return n, nil
 }
 
+var errTooLong = fmt.Errorf("an event has more than %d bytes", messageMax)
+
+// line is the next one with its end, of at most so many bytes.
+func (e *events) line(most int) (line []byte, err error) {
+	for {
+		part, err := e.in.ReadSlice('\n')
+		if len(line)+len(part) > most {
+			return nil, errTooLong
+		}
+		if line = append(line, part...); !errors.Is(err, bufio.ErrBufferFull) {
+			return line, err
+		}
+	}
+}
+
 // event is the next one, and why nothing follows it.
 func (e *events) event() (event []byte, err error) {
 	var data, rest []byte
 	message := true
 	for size := 0; err == nil; {
 		var line []byte
-		line, err = e.in.ReadBytes('\n')
-		if size += len(line); size > messageMax {
-			return nil, fmt.Errorf("an event has more than %d bytes", messageMax)
+		if line, err = e.line(messageMax - size); errors.Is(err, errTooLong) {
+			e.lost(err)
+			return nil, err
 		}
+		size += len(line)
 		line = bytes.TrimRight(line, "\r\n")
 		if len(line) == 0 {
 			break
@@ -128,7 +151,7 @@ func (e *events) event() (event []byte, err error) {
 			data = append(append(data, value...), '\n')
 			continue
 		case string(name) == "event":
-			message = string(value) == "message"
+			message = len(value) == 0 || string(value) == "message"
 		}
 		rest = append(append(rest, line...), '\n')
 	}
