@@ -104,6 +104,9 @@ func (s *stream) whole(ctx context.Context, body io.Reader) error {
 	if m.Type == "error" {
 		return s.failed(text)
 	}
+	if m.Stop == "" && len(m.Content) == 0 {
+		return fmt.Errorf("the response holds no message: %.200s", text)
+	}
 	s.clock.Heard()
 	s.stop = m.Stop
 	s.usage.update(m.Usage)

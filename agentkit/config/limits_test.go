@@ -3,6 +3,7 @@ package config_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -188,6 +189,23 @@ func TestAProjectMayOnlyLowerLimits(t *testing.T) {
 	}
 	if _, err := config.Load(places(t, "", "providers: {openai: {limits: {requests: 1}}}\n")); !errors.Is(err, config.ErrConfig) {
 		t.Errorf("limits of a provider of wf, by a project: %v", err)
+	}
+}
+
+// A patience is a time, or none; a project cannot set that of a provider of wf.
+func TestPatienceOfAProvider(t *testing.T) {
+	for text, want := range map[string]time.Duration{"0": 0, `"0"`: 0, "0s": 0, "90s": 90 * time.Second, "1h30m": 90 * time.Minute, "-1s": -1, "5": -1, "1.5": -1, "soon": -1, "[]": -1} {
+		for _, provider := range []string{"openai: {patience: %s}", "mine: {wire: openai, patience: %s}"} {
+			c, err := config.Parse("c", "providers:\n  "+fmt.Sprintf(provider, text)+"\n")
+			name, _, _ := strings.Cut(provider, ":")
+			if p := c.Providers[name].Patience; (err == nil) != (want >= 0) || err == nil && (p == nil || time.Duration(*p) != want) {
+				t.Errorf("%s: %v, %v", text, p, err)
+			}
+		}
+	}
+	_, err := config.Load(places(t, "", "providers: {openai: {patience: 1h}}\n"))
+	if !errors.Is(err, config.ErrConfig) || !strings.Contains(err.Error(), "its patience") {
+		t.Errorf("patience of a provider of wf, by a project: %v", err)
 	}
 }
 

@@ -103,7 +103,7 @@ func Load(p Places) (*Loaded, error) {
 	for _, name := range sorted(project.Providers) {
 		if project.Providers[name].BuiltIn() {
 			return nil, fmt.Errorf("config %s: %w", f.Path, ErrConfig.With("set them in your own config, "+filepath.Join(p.User, FileName),
-				"the limits of the provider %s are those of your account, which a project does not know", name))
+				"the limits of the provider %s are those of your account, and its patience is yours, which a project does not know", name))
 		}
 	}
 	l.Project, l.project = f, project.from(f)

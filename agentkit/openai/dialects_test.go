@@ -3,11 +3,14 @@ package openai_test
 import (
 	"encoding/json"
 	"fmt"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/tmc/langchaingo/llms"
+	"pgregory.net/rapid"
 
 	"wf/agentkit/model"
 	"wf/agentkit/modeltest"
@@ -52,6 +55,24 @@ var dialects = map[string]struct {
 		events: []string{`{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"name":"read","arguments":"{\"n\":1}"}}]}}]}`,
 			`{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"name":"read","arguments":"{\"n\":2}"}}]},"finish_reason":"tool_calls"}]}`},
 		calls: `read({"n":1}) read({"n":2}) `},
+	"a name in the last piece too": {
+		events: []string{`{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"name":"read","arguments":"{\"n\":\"\\\"}\"}"}}]}}]}`,
+			`{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"name":"read","arguments":""}}]},"finish_reason":"tool_calls"}]}`},
+		calls: `read({"n":"\"}"}) `},
+	"another name without arguments": {
+		events: []string{`{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"name":"read","arguments":"{}"}},{"index":0,"function":{"name":"list","arguments":""}}]},"finish_reason":"tool_calls"}]}`},
+		calls:  `read({}) list() `},
+	"members with odd names": {
+		events: []string{`{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"ID":"c1","function":{"name":"read","arguments":"{}"},"a\"b":{"sig":"ODD"}}]},"finish_reason":"tool_calls"}]}`},
+		calls:  "read({}) ", back: []string{`"arguments":"{}"},"a\"b":{"sig":"ODD"}}]`}},
+	"details of reasoning that are no list of objects": {
+		events: []string{`{"choices":[{"index":0,"delta":{"content":"a","reasoning_details":"none"}}]}`, `{"choices":[{"index":0,"delta":{"content":"b","reasoning_details":{"x":1}}}]}`,
+			`{"choices":[{"index":0,"delta":{"content":"c","reasoning_details":["x"]},"finish_reason":"stop"}]}`},
+		text: "abc"},
+	"parts that hold nothing that is read": {
+		events: []string{`{"choices":[{"index":0,"delta":{"content":[{"type":"thinking","thinking":"hm"}]}}]}`,
+			`{"choices":[{"index":0,"delta":{"content":[{"type":"thinking","closed":true},{"type":"text"},{"type":"other","text":{"a":1}},{"type":"text","text":"ok"}]},"finish_reason":"stop"}]}`},
+		text: "ok", thinking: "hm"},
 	"a name in each piece": {
 		events: []string{`{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"name":"read","arguments":"{\"n\""}}]}}]}`,
 			`{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"name":"read","arguments":":2}"}}]},"finish_reason":"tool_calls"}]}`},
@@ -65,6 +86,75 @@ var dialects = map[string]struct {
 	"no choices": {
 		events: []string{`{"choices":null,"usage":null}`, `{"choices":[{"index":0,"delta":{"content":"ok","annotations":[{}],"audio":null,"function_call":null},"finish_reason":"stop","native_finish_reason":"STOP"}]}`},
 		text:   "ok"},
+}
+
+// TestAnAnswerInManyPiecesCostsWhatItHolds makes each answer of n pieces and of eight times as many: the memory that is taken must not
+// grow with the square.
+func TestAnAnswerInManyPiecesCostsWhatItHolds(t *testing.T) {
+	piece := func(delta string) string { return `{"choices":[{"index":0,"delta":` + delta + `}]}` }
+	for name, events := range map[string]func(n int) []string{
+		"details of reasoning": func(n int) []string {
+			return slices.Repeat([]string{piece(`{"reasoning_details":[{"type":"t","index":0,"text":"abcdefghijklmnop"}]}`)}, n)
+		},
+		"parts of content": func(n int) []string {
+			return []string{piece(`{"content":[` + strings.Repeat(`{"type":"text","text":"abcdefghijklmnop"},`, n) + `{}]}`)}
+		},
+		"thoughts within thoughts": func(n int) []string {
+			return []string{piece(`{"content":` + strings.Repeat(`[{"type":"thinking","thinking":`, n/8) + `"` + strings.Repeat("x", 16*n) + `"` + strings.Repeat(`}]`, n/8) + `}`)}
+		},
+	} {
+		taken := func(n int) uint64 {
+			end := []string{`{"choices":[{"index":0,"delta":{"content":"."},"finish_reason":"stop"}]}`, "[DONE]"}
+			m := open(t, modeltest.Start(t, modeltest.Answer{Events: append(events(n), end...), End: true}))
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			if _, err := m.GenerateContent(t.Context(), hello); err != nil {
+				t.Fatal(name, err)
+			}
+			runtime.ReadMemStats(&after)
+			return after.TotalAlloc - before.TotalAlloc
+		}
+		if few, many := taken(1000), taken(8000); many > 16*few {
+			t.Errorf("%s: 1000 pieces take %d bytes, and 8000 of them %d", name, few, many)
+		}
+	}
+}
+
+// TestCallsWithANameInEachPieceAreTold makes two calls under one index, whose arguments come in pieces of any length, each with the name.
+func TestCallsWithANameInEachPieceAreTold(t *testing.T) {
+	object := rapid.MapOfN(rapid.StringMatching(`[a{}"\\]{0,3}`), rapid.OneOf(rapid.StringMatching(`[]a{}[": \\]{0,6}`).AsAny(), rapid.Int().AsAny(), rapid.Just([]any{map[string]any{}, nil}).AsAny()), 0, 3)
+	rapid.Check(t, func(r *rapid.T) {
+		var events []string
+		var want []string
+		for range 2 {
+			args, err := json.Marshal(object.Draw(r, "arguments"))
+			if err != nil {
+				r.Fatal(err)
+			}
+			want = append(want, string(args))
+			for rest := string(args); rest != ""; {
+				n := rapid.IntRange(1, len(rest)).Draw(r, "bytes")
+				piece, err := json.Marshal(rest[:n])
+				if err != nil {
+					r.Fatal(err)
+				}
+				events = append(events, fmt.Sprintf(`{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"name":"read","arguments":%s}}]}}]}`, piece))
+				rest = rest[n:]
+			}
+		}
+		events = append(events, `{"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}`, "[DONE]")
+		res, err := open(t, modeltest.Start(t, modeltest.Answer{Events: events, End: true})).GenerateContent(t.Context(), hello)
+		if err != nil {
+			r.Fatal(err)
+		}
+		var got []string
+		for _, c := range model.ReplyOf(res).Calls {
+			got = append(got, c.Arguments)
+		}
+		if !slices.Equal(got, want) {
+			r.Fatalf("the calls %q are read as %q", want, got)
+		}
+	})
 }
 
 func TestDialectsOfServers(t *testing.T) {

@@ -44,7 +44,8 @@ func (c call) MarshalJSON() ([]byte, error) {
 func with(object []byte, members map[string]json.RawMessage, names []string) []byte {
 	for _, name := range names {
 		if member, ok := members[name]; ok {
-			object = append(append(object[:len(object)-1], `,"`+name+`":`...), member...)
+			key, _ := wire.Encode(name) // a string always has a JSON form
+			object = append(append(append(append(object[:len(object)-1], ','), key...), ':'), member...)
 			object = append(object, '}')
 		}
 	}

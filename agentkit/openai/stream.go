@@ -9,6 +9,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -27,11 +28,12 @@ type stream struct {
 	clock model.Clock
 
 	text, reasoning strings.Builder
-	field           string                       // under which the reasoning came, and goes back
-	details         []map[string]json.RawMessage // of it, in a server's own form
+	field           string    // under which the reasoning came, and goes back
+	details         []*detail // of it, in a server's own form
 	calls           []*building
 	at              map[int]*building // newest call of an index
 	finish          string
+	chosen          bool // a choice came
 	refused         bool // what it said is why it does not answer
 	usage           usage
 	timings         timings
@@ -50,42 +52,50 @@ type chunk struct {
 }
 
 type delta struct {
-	Content          content                      `json:"content"`
-	ReasoningContent string                       `json:"reasoning_content"`
-	Reasoning        string                       `json:"reasoning"`
-	Details          []map[string]json.RawMessage `json:"reasoning_details"`
-	Refusal          string                       `json:"refusal"`
-	ToolCalls        []callDelta                  `json:"tool_calls"`
+	Content          content         `json:"content"`
+	ReasoningContent string          `json:"reasoning_content"`
+	Reasoning        string          `json:"reasoning"`
+	Details          json.RawMessage `json:"reasoning_details"`
+	Refusal          string          `json:"refusal"`
+	ToolCalls        []callDelta     `json:"tool_calls"`
 }
 
 // content is a text, or a list of parts of which some are thoughts.
 type content struct{ text, thought string }
 
 // UnmarshalJSON passes over parts that are neither.
-func (c *content) UnmarshalJSON(b []byte) error {
+func (c *content) UnmarshalJSON(b []byte) error { return c.read(b, true) }
+
+// read takes the thoughts too where it is told so: within a thought there are texts alone.
+func (c *content) read(b []byte, thoughts bool) error {
 	if len(b) == 0 || b[0] != '[' {
 		return json.Unmarshal(b, &c.text)
 	}
 	var parts []struct {
 		Type     string          `json:"type"`
-		Text     string          `json:"text"`
+		Text     json.RawMessage `json:"text"`
 		Thinking json.RawMessage `json:"thinking"`
 	}
 	if err := json.Unmarshal(b, &parts); err != nil {
 		return err
 	}
+	var text, thought strings.Builder
 	for _, p := range parts {
-		switch p.Type {
-		case "text", "output_text":
-			c.text += p.Text
-		case "thinking":
-			var within content // a text, or parts of text
-			if err := within.UnmarshalJSON(p.Thinking); err != nil {
+		var within content
+		switch {
+		case (p.Type == "text" || p.Type == "output_text") && len(p.Text) > 0:
+			if err := json.Unmarshal(p.Text, &within.text); err != nil {
 				return err
 			}
-			c.thought += within.text
+			text.WriteString(within.text)
+		case p.Type == "thinking" && len(p.Thinking) > 0 && thoughts:
+			if err := within.read(p.Thinking, false); err != nil { // a text, or parts of text
+				return err
+			}
+			thought.WriteString(within.text)
 		}
 	}
+	c.text, c.thought = text.String(), thought.String()
 	return nil
 }
 
@@ -109,10 +119,9 @@ func (c *callDelta) UnmarshalJSON(b []byte) error {
 	if err := json.Unmarshal(b, &c.own); err != nil {
 		return err
 	}
-	for _, name := range []string{"index", "id", "type", "function"} {
-		delete(c.own, name)
-	}
-	maps.DeleteFunc(c.own, func(_ string, v json.RawMessage) bool { return string(v) == "null" })
+	maps.DeleteFunc(c.own, func(name string, v json.RawMessage) bool {
+		return string(v) == "null" || slices.Contains([]string{"index", "id", "type", "function"}, strings.ToLower(name))
+	})
 	return nil
 }
 
@@ -158,7 +167,13 @@ func (s *stream) read(ctx context.Context, h http.Header, body io.Reader) error 
 		if err != nil {
 			return fmt.Errorf("read the response: %w", err)
 		}
-		return s.event(ctx, text)
+		if err := s.event(ctx, text); err != nil {
+			return err
+		}
+		if !s.chosen {
+			return fmt.Errorf("the response holds no choice: %.200s", text)
+		}
+		return nil
 	}
 	err := wire.Events(body, func(name string, data []byte) (bool, error) {
 		switch {
@@ -199,6 +214,7 @@ func (s *stream) event(ctx context.Context, data []byte) error {
 		if d == nil {
 			d = choice.Message
 		}
+		s.chosen = s.chosen || d != nil || choice.FinishReason != ""
 		if d != nil {
 			if err := s.delta(ctx, d); err != nil {
 				return err
@@ -239,22 +255,53 @@ func (s *stream) delta(ctx context.Context, d *delta) error {
 // inContent is where the thoughts of servers come whose content has parts. They do not go back.
 const inContent = "content"
 
-// addDetails joins the pieces of a detail: its texts grow, of all else the newest counts.
-func (s *stream) addDetails(pieces []map[string]json.RawMessage) {
-	same := func(a, b map[string]json.RawMessage, name string) bool { return string(a[name]) == string(b[name]) }
+// detail is a part of the reasoning that comes in pieces: its texts grow, of all else the newest counts.
+type detail struct {
+	members map[string]json.RawMessage
+	texts   map[string]*strings.Builder // of those members that grew
+}
+
+// text is the member of a name, to grow; nil where it is no text.
+func (d *detail) text(name string) *strings.Builder {
+	b := d.texts[name]
+	var before string
+	if b == nil && (name == "text" || name == "summary" || name == "data") && json.Unmarshal(d.members[name], &before) == nil {
+		b = &strings.Builder{}
+		b.WriteString(before)
+		d.texts[name] = b
+	}
+	return b
+}
+
+// MarshalJSON writes its members.
+func (d *detail) MarshalJSON() ([]byte, error) {
+	for name, b := range d.texts {
+		d.members[name], _ = wire.Encode(b.String()) // a string always has a JSON form
+	}
+	return wire.Encode(d.members)
+}
+
+// addDetails joins the pieces of a detail. What is no list of them is passed over.
+func (s *stream) addDetails(raw json.RawMessage) {
+	var pieces []map[string]json.RawMessage
+	if json.Unmarshal(raw, &pieces) != nil {
+		return
+	}
 	for _, piece := range pieces {
 		last := len(s.details) - 1
-		if last < 0 || piece["index"] == nil || !same(s.details[last], piece, "index") || !same(s.details[last], piece, "type") {
-			s.details = append(s.details, piece)
+		same := func(name string) bool { return string(s.details[last].members[name]) == string(piece[name]) }
+		if last < 0 || piece["index"] == nil || !same("index") || !same("type") {
+			s.details = append(s.details, &detail{piece, map[string]*strings.Builder{}})
 			continue
 		}
 		for name, v := range piece {
-			var before, more string
-			if grows := name == "text" || name == "summary" || name == "data"; grows && json.Unmarshal(s.details[last][name], &before) == nil && json.Unmarshal(v, &more) == nil {
-				v, _ = wire.Encode(before + more) // a string always has a JSON form
-			}
-			if string(v) != "null" || s.details[last][name] == nil {
-				s.details[last][name] = v
+			d := s.details[last]
+			var more string
+			if b := d.text(name); b != nil && json.Unmarshal(v, &more) == nil {
+				b.WriteString(more)
+			} else if string(v) != "null" || d.members[name] == nil {
+				delete(d.texts, name)
+				d.members[name] = v
 			}
 		}
 	}
@@ -265,19 +312,53 @@ type building struct {
 	id, name string
 	args     strings.Builder
 	own      map[string]json.RawMessage
+
+	depth           int  // of the arguments: objects and lists that are open
+	quoted, escaped bool // their end is within a text, and behind a backslash
+	ended, whole    bool // they came to an end once, and were JSON then
+}
+
+// add adds a piece of the arguments. Whether they are whole is looked at once, where they end first: they may be long, and each
+// byte come alone.
+func (c *building) add(piece string) {
+	for i := 0; i < len(piece) && !c.ended; i++ {
+		ends := false
+		switch b := piece[i]; {
+		case c.escaped:
+			c.escaped = false
+		case c.quoted:
+			c.escaped, c.quoted = b == '\\', b != '"'
+			ends = !c.quoted
+		case b == '"':
+			c.quoted = true
+		case b == '{' || b == '[':
+			c.depth++
+		case b == '}' || b == ']':
+			c.depth--
+			ends = true
+		}
+		if ends && c.depth <= 0 {
+			c.ended, c.whole = true, json.Valid([]byte(c.args.String()+piece))
+		}
+	}
+	c.args.WriteString(piece)
 }
 
 // call adds a piece of a tool call to the call of its index. Another id under the same index
-// is another call, and so is a name where the call has all of its arguments; without an index the newest call goes on, unless
-// the piece has a new id.
+// is another call, and so is a name with arguments, or another name, where the call has all of its arguments; without an index
+// the newest call goes on, unless the piece has a new id.
 func (s *stream) call(d *callDelta) error {
 	index := len(s.calls) - 1
 	if d.Index != nil {
 		index = *d.Index
 	}
 	c := s.at[index]
+	var piece string
+	if args := d.Function.Arguments; len(args) > 0 && json.Unmarshal(args, &piece) != nil {
+		piece = string(args) // an object, as raw as it came
+	}
 	whole := func() bool {
-		return d.ID == "" && d.Function.Name != "" && c.args.Len() > 0 && json.Valid([]byte(c.args.String()))
+		return d.ID == "" && d.Function.Name != "" && (piece != "" || d.Function.Name != c.name) && (c.whole || c.args.String() == "null")
 	}
 	if c == nil || d.ID != "" && c.id != "" && d.ID != c.id || whole() {
 		if d.Index == nil {
@@ -297,11 +378,7 @@ func (s *stream) call(d *callDelta) error {
 		}
 		c.name += name
 	}
-	var piece string
-	if args := d.Function.Arguments; len(args) > 0 && json.Unmarshal(args, &piece) != nil {
-		piece = string(args) // an object, as raw as it came
-	}
-	c.args.WriteString(piece)
+	c.add(piece)
 	if len(d.own) > 0 && c.own == nil {
 		c.own = map[string]json.RawMessage{}
 	}
