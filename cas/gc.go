@@ -73,7 +73,7 @@ func GC(ctx context.Context, s *Store, o GCOptions) (r GCReport, err error) {
 	c := collector{s: s, o: o, clock: s.now(), now: extent{pack: string(packKey(0))}, blobs: map[[32]byte]bool{}}
 	r = GCReport{Schema: "wf.gc/v1", DryRun: o.DryRun, Before: fileSize(s)}
 	if !o.DryRun {
-		if err := c.dropAged(ctx); err != nil {
+		if err := c.dropAged(ctx); err != nil && !errors.Is(err, protocol.ErrDiskFull) { // there is room for it behind this one
 			return r, err
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -96,6 +97,37 @@ func TestF317ACollectionMakesRoomOnAFullDisk(t *testing.T) {
 			castest.Longer(t, j, 1)
 		})
 	}
+}
+
+// F317: a disk on which there is no room to drop what has aged is no reason to keep what is dead.
+func TestF317WhatHasAgedHindersNoCollectionOnAFullDisk(t *testing.T) {
+	mnt := small(t, "4m")
+	s := openStore(t, filepath.Join(mnt, "store"))
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	rng := rand.New(rand.NewPCG(1, 1))
+	castest.Sample(t, s, "r1", 5, nil)
+	noise := append(bigNoise(rng), bigNoise(rng)...)
+	memo, now := cas.Raw([]byte("a memo")), time.Now()
+	b := cas.Batch{Blocks: []cas.Block{cas.Raw(noise[:100<<10]), memo}}
+	for i := range 200 {
+		at := now
+		if i%2 == 0 {
+			at = now.AddDate(-1, 0, 0)
+		}
+		b.Derived = append(b.Derived, cas.PutMemo(fmt.Sprintf("%05d", i), cas.StoredMemo{Memo: memo.Link, At: at.UnixMicro(), Data: noise[i*100:][:1500]}))
+	}
+	if err := s.Commit(t.Context(), b); err != nil {
+		t.Fatal(err)
+	}
+	fill(t, filepath.Join(mnt, "filler"))
+	if r, err := cas.GC(t.Context(), s, cas.GCOptions{}); err != nil || r.Removed != 1 || r.Blobs != 1 {
+		t.Errorf("%+v, %v", r, err)
+	}
+	sound(t, s)
 }
 
 // F317: cut off at any operation, such a collection leaves a sound store, and the next one ends it.

@@ -66,7 +66,7 @@ func (c *collector) sweep(ctx context.Context) error {
 				if err := c.removePack(tx, left[0]); err != nil {
 					return err
 				}
-				if c.crowded && left[0].blob && !c.blobs[left[0].sum] {
+				if p := left[0]; c.crowded && p.blob && !c.named(c.s.newLookup(tx), hex.EncodeToString(p.sum[:])) { // it, or another pack, may be named since
 					if err := c.s.emptyBlob(left[0].sum); err != nil {
 						return err
 					}
@@ -290,8 +290,13 @@ func (c *collector) named(lk *lookup, file string) bool {
 	if err != nil || len(sum) != sha256.Size {
 		return false
 	}
+	if gone {
+		if _, err := os.Lstat(c.s.blobPath(sum)); err == nil {
+			return false // it was stored again
+		}
+	}
 	if c.blobs[[32]byte(sum)] {
-		return !gone // it was stored again
+		return true
 	}
 	for _, p := range lk.places(string(sum[:8])) {
 		if v := lk.packs.Get(p.pack[:]); len(v) == 1+sha256.Size && v[0] == packBlob && bytes.Equal(v[1:], sum) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 	"testing"
 
@@ -137,6 +138,21 @@ func TestWhatIsClosedUntakenRaisesItsAlarm(t *testing.T) {
 	}
 }
 
+// Nor does a visit that panics keep it quiet.
+func TestWhatIsClosedUntakenRaisesItsAlarmBesideAPanic(t *testing.T) {
+	b := newBench(t)
+	b.e.Performers[protocol.ActPrompt] = panicking{}
+	if _, v := b.run("wf: 1\nname: one\nroles: {a: {prompt: You work., model: x/y}}\n", nil); v.Code != protocol.ErrLeft.Code || !strings.Contains(v.Reason, "panic: no") {
+		t.Errorf("the run is %s: %q %q", v.Status, v.Code, v.Reason)
+	}
+}
+
+type panicking struct{ alarming }
+
+func (panicking) Perform(context.Context, protocol.Turn, roles.Emit) (protocol.Conclusion, error) {
+	panic("no")
+}
+
 type alarming struct{}
 
 func (alarming) Close() error { return protocol.ErrLeft }
@@ -158,13 +174,13 @@ func TestATimeoutSaysWhatWasWaitedFor(t *testing.T) {
 	b := newBench(t)
 	b.e.Performers[protocol.ActPrompt] = &opens{open: map[string]bool{}, perform: func(ctx context.Context, _ protocol.Turn) error {
 		<-ctx.Done()
-		return fmt.Errorf("the server had not answered for 4ms: %w", ctx.Err())
+		return fmt.Errorf("the server \xff had not answered for 4ms: %w", ctx.Err())
 	}}
 	_, v := b.run("wf: 1\nname: one\nroles: {a: {prompt: You work., model: x/y, timeout: 10ms}}\n", nil)
 	if got := v.Steps[0].Error; got == nil || got.Message != "timed out after 10ms" {
 		t.Errorf("the record says %+v", got)
 	}
-	if got := v.Steps[0].Attempts[0].Error; got == nil || got.Message != "timed out after 10ms: the server had not answered for 4ms" {
+	if got := v.Steps[0].Attempts[0].Error; got == nil || got.Message != "timed out after 10ms: the server \ufffd had not answered for 4ms" {
 		t.Errorf("the journal says %+v", got)
 	}
 }

@@ -161,7 +161,7 @@ func (d *driver) carryOut(ctx context.Context, x *assignment, emit roles.Emit) (
 	turn := &x.turn
 	defer func() {
 		if r := recover(); r != nil {
-			end.err = fmt.Errorf("performing %s: panic: %v", turn.Step, r)
+			end.err = errors.Join(end.err, fmt.Errorf("performing %s: panic: %v", turn.Step, r))
 		}
 	}()
 	defer func() {
@@ -322,7 +322,7 @@ func attemptFailed(v *rules.Visit, f *protocol.Failure, retryAt int64) protocol.
 	x := protocol.AttemptFailed{Attempt: v.Begun.Attempt, Error: f.ErrorInfo, RetryAt: retryAt, Keeps: f.Keeps}
 	x.Error.Message = clean(f.Message)
 	if f.Detail != "" {
-		x.Error.Message += ": " + f.Detail
+		x.Error.Message += ": " + clean(f.Detail)
 	}
 	return x
 }

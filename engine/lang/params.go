@@ -10,14 +10,14 @@ import (
 
 	"wf/engine/yaml"
 	"wf/protocol"
+	"wf/protocol/lazy"
 )
 
 // paramKinds are the params that wf itself reads for some provider, and those that are numbers to all: what a value must
 // be, and whether a node is that. All others are the provider's business.
 var paramKinds = func() map[string]paramKind {
 	number := paramKind{"a number", func(n *yaml.Node) bool {
-		_, err := strconv.ParseFloat(n.Value, 64)
-		return err == nil && n.Kind == yaml.Scalar
+		return n.Type == yaml.Int || n.Type == yaml.Float || n.Type == yaml.String && measure().MatchString(n.Value)
 	}}
 	count := paramKind{"an integer, at least 1", func(n *yaml.Node) bool {
 		i, err := n.Int()
@@ -39,6 +39,9 @@ var paramKinds = func() map[string]paramKind {
 	}
 	return out
 }()
+
+// measure is a number in quotes that is sent as one.
+var measure = lazy.Regexp(`^-?[0-9]+(\.[0-9]+)?$`)
 
 type paramKind struct {
 	want string

@@ -102,6 +102,12 @@ func TestF113ParamsThatCannotBeAreRefusedAtTheirPlace(t *testing.T) {
 	type refused struct{ params, want string }
 	table := []refused{
 		{"{temperature: hot}", "6:27: error[WF002]: params.temperature wants a number, got hot"},
+		{"{temperature: inf}", "params.temperature wants a number, got inf"},
+		{"{temperature: 'nan'}", "params.temperature wants a number, got nan"},
+		{"{temperature: '1e-1'}", "params.temperature wants a number, got 1e-1"}, // it would be sent as a text
+		{"{temperature: '.5'}", "params.temperature wants a number, got .5"},
+		{"{temperature: .inf}", ".inf is no JSON number"},
+		{"{temperature: true}", "params.temperature wants a number, got true"},
 		{"{top_p: [1]}", "6:21: error[WF002]: params.top_p wants a number, got a list"},
 		{"{max_tokens: 1.5}", "6:26: error[WF002]: params.max_tokens wants an integer, at least 1, got 1.5"},
 		{"{max_completion_tokens: -1}", "params.max_completion_tokens wants an integer, at least 1, got -1"},
@@ -128,7 +134,7 @@ func TestF113ParamsThatCannotBeAreRefusedAtTheirPlace(t *testing.T) {
 			t.Errorf("%s: want %s, got:\n%s", c.params, c.want, got.String())
 		}
 	}
-	for _, fine := range []string{"{}", "{temperature: 0, max_tokens: 1, tool_choice: required, betas: [a], cache_ttl: 1h, seed: ~}", `{tool_choice: {type: tool, name: x}, streams: 1}`, "{max_tokens: 0x10}"} {
+	for _, fine := range []string{"{}", "{temperature: 0, max_tokens: 1, tool_choice: required, betas: [a], cache_ttl: 1h, seed: ~}", `{tool_choice: {type: tool, name: x}, streams: 1}`, "{max_tokens: 0x10}", "{top_k: 0x10, min_p: 1e-1, top_p: .5, temperature: '-0.5', presence_penalty: '1'}"} {
 		if p, ds, _ := withParams(fine); p == nil {
 			t.Errorf("%s: %v", fine, ds)
 		}

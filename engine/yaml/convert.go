@@ -2,6 +2,7 @@ package yaml
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -12,6 +13,8 @@ import (
 // alias were written out.
 type converter struct {
 	lines  []string
+	row    int    // of the line that was looked at last, from 1
+	line   []rune // it
 	limits Limits
 	done   map[*yaml.Node]*Node // nil while a node is under way
 	errs   []*Error
@@ -175,7 +178,10 @@ func (c *converter) end(n *Node) Pos {
 	if n.Pos.Line < 1 || n.Pos.Line > len(c.lines) {
 		return one
 	}
-	rest := []rune(c.lines[n.Pos.Line-1])
+	if c.row != n.Pos.Line {
+		c.row, c.line = n.Pos.Line, []rune(c.lines[n.Pos.Line-1])
+	}
+	rest := c.line
 	if n.Pos.Col < 1 || n.Pos.Col > len(rest) {
 		return one
 	}
@@ -183,10 +189,12 @@ func (c *converter) end(n *Node) Pos {
 	width := 1
 	switch {
 	case rest[0] == '!':
-		width = textWidth([]rune(strings.FieldsFunc(string(rest), func(r rune) bool { return strings.ContainsRune(" \t,]}", r) })[0]))
+		if width = slices.IndexFunc(rest, func(r rune) bool { return strings.ContainsRune(" \t,]}", r) }); width < 0 {
+			width = len(rest)
+		}
 	case n.Kind == Scalar && n.Style == Plain:
-		if strings.HasPrefix(string(rest), n.Value) {
-			width = utf8.RuneCountInString(n.Value)
+		if long := utf8.RuneCountInString(n.Value); string(rest[:min(long, len(rest))]) == n.Value {
+			width = long
 		} else {
 			width = textWidth(rest)
 		}

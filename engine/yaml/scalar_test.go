@@ -3,6 +3,7 @@ package yaml_test
 import (
 	"fmt"
 	"math"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -243,3 +244,23 @@ func TestAScalarIsWhatWasWritten(t *testing.T) {
 }
 
 type refusal string
+
+// TestALongLineCostsWhatItHolds makes lines of n values and of eight times as many: the memory that is taken must not grow with the
+// square.
+func TestALongLineCostsWhatItHolds(t *testing.T) {
+	for _, item := range []string{"a,", "01,", "!a b,", "!!str a,", `"a",`, "{a: b},"} {
+		taken := func(n int) uint64 {
+			src := []byte("v: [" + strings.Repeat(item, n) + "]\n")
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			if n, _ := yaml.Parse(src, yaml.Limits{}); n == nil {
+				t.Fatal(item)
+			}
+			runtime.ReadMemStats(&after)
+			return after.TotalAlloc - before.TotalAlloc
+		}
+		if few, many := taken(1000), taken(8000); many > 16*few {
+			t.Errorf("%s: 1000 take %d bytes, and 8000 of them %d", item, few, many)
+		}
+	}
+}
