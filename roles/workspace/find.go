@@ -288,26 +288,22 @@ func (p *Place) Replace(content string) error {
 	if err := p.Dir.Remove(temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	dir, err := p.Dir.Open(".")
-	if err != nil {
+	write := func(f *os.File) error {
+		_, err := f.WriteString(content)
+		if err == nil && p.info != nil {
+			err = f.Chmod(mode) // what the umask took
+		}
 		return err
 	}
-	defer dir.Close()
-	var f *os.File
-	fd, nameless := at.Nameless(int(dir.Fd()), uint32(mode))
-	if nameless == nil {
-		f = os.NewFile(uintptr(fd), temp)
-	} else if f, err = p.Dir.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode); err != nil {
-		return err
+	err := p.nameless(temp, mode, write)
+	if errors.Is(err, at.ErrCannot) {
+		var f *os.File
+		if f, err = p.Dir.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode); err != nil {
+			return err
+		}
+		err = errors.Join(write(f), f.Close())
 	}
-	_, err = f.WriteString(content)
-	if err == nil && p.info != nil {
-		err = f.Chmod(mode) // what the umask took
-	}
-	if err == nil && nameless == nil {
-		err = at.Name(fd, int(dir.Fd()), temp)
-	}
-	if err = errors.Join(err, f.Close()); err == nil {
+	if err == nil {
 		err = p.Dir.Rename(temp, p.Base)
 	}
 	if err != nil {
@@ -316,4 +312,23 @@ func (p *Place) Replace(content string) error {
 		}
 	}
 	return err
+}
+
+// nameless writes a file that gets its name when it is whole. at.ErrCannot says that none can be made here, or none can be given a
+// name later, as where there is no /proc.
+func (p *Place) nameless(temp string, mode fs.FileMode, write func(*os.File) error) error {
+	dir, err := p.Dir.Open(".")
+	if err != nil {
+		return at.ErrCannot // it may be one that cannot be read
+	}
+	defer dir.Close()
+	fd, err := at.Nameless(int(dir.Fd()), uint32(mode))
+	if err != nil {
+		return at.ErrCannot
+	}
+	f := os.NewFile(uintptr(fd), temp)
+	if err = write(f); err == nil && at.Name(fd, int(dir.Fd()), temp) != nil {
+		err = at.ErrCannot
+	}
+	return errors.Join(err, f.Close())
 }
