@@ -137,7 +137,7 @@ func blocksOf(mc llms.MessageContent, r model.Request, i int) ([]*block, error) 
 			if p.FunctionCall == nil {
 				return nil, fmt.Errorf("the tool call %s has no function", p.ID)
 			}
-			calls = append(calls, &block{Type: "tool_use", ID: callID(p.ID), Name: p.FunctionCall.Name, Input: wire.Arguments(p.FunctionCall.Arguments)})
+			calls = append(calls, &block{Type: "tool_use", ID: callID(p.ID), Name: wire.Name(p.FunctionCall.Name), Input: wire.Arguments(p.FunctionCall.Arguments)})
 		case llms.ToolCallResponse:
 			others = append(others, &block{Type: "tool_result", ToolUseID: callID(p.ToolCallID), Content: p.Content, IsError: r.Failed[i]})
 		case llms.ImageURLContent:

@@ -17,6 +17,8 @@ type Answer struct {
 	End     bool         // end the response after the events, without its terminator
 	Stall   bool         // after the events say nothing more until the client leaves
 	Before  func()       // called before the answer begins, nil for nothing
+
+	Raw []byte // not nil: instead of a response of HTTP these bytes, and the end of the connection
 }
 
 // Piece is one delta; exactly one field is set.
@@ -27,6 +29,8 @@ type Piece struct {
 	Redacted  string // a block of redacted thinking; only Anthropic's wire has it
 	Call      *CallPiece
 	Finish    string // stop, tool_calls, length or refusal
+
+	Block map[string]any // a whole block in the words of Anthropic's wire, which alone has it
 }
 
 // CallPiece is a piece of the tool call of that index. The first one has ID and Name.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 )
 
@@ -61,6 +60,9 @@ func anthropicStream(a Answer, input, cached, written int) string {
 				start("text", map[string]any{"text": ""})
 			}
 			change(next-1, "text_delta", map[string]any{"text": p.Text})
+		case p.Block != nil:
+			event("content_block_start", map[string]any{"index": next, "content_block": p.Block})
+			unclosed, open, next = append(unclosed, next), "", next+1
 		case p.Finish != "":
 			stop = map[string]string{"stop": "end_turn", "tool_calls": "tool_use", "length": "max_tokens", "refusal": "refusal"}[p.Finish]
 		}
@@ -88,82 +90,7 @@ func anthropicStream(a Answer, input, cached, written int) string {
 	return b.String()
 }
 
-// anthropicRequest is what the server looks at.
-type anthropicRequest struct {
-	Tools    []json.RawMessage
-	System   []json.RawMessage
-	Messages []struct {
-		Role    string
-		Content []json.RawMessage
-	}
-}
-
-// anthropicBlock is any content block.
-type anthropicBlock struct {
-	Type      string
-	Text      string
-	ID        string
-	ToolUseID string `json:"tool_use_id"`
-	Input     json.RawMessage
-	Mark      json.RawMessage `json:"cache_control"`
-}
-
-// anthropicProblem is why Anthropic would refuse a request, "" for nothing.
-func anthropicProblem(body []byte) string {
-	var req anthropicRequest
-	if err := json.Unmarshal(body, &req); err != nil {
-		return err.Error()
-	}
-	marks := 0
-	for _, b := range req.blocks() {
-		if b.marked {
-			marks++
-		}
-	}
-	if marks > 4 {
-		return fmt.Sprintf("a maximum of 4 blocks with cache_control may be provided, found %d", marks)
-	}
-	var open []string
-	for i, m := range req.Messages {
-		var calls []string
-		for j, raw := range m.Content {
-			var b anthropicBlock
-			if err := json.Unmarshal(raw, &b); err != nil {
-				return err.Error()
-			}
-			switch b.Type {
-			case "text":
-				if strings.TrimSpace(b.Text) == "" {
-					return fmt.Sprintf("messages.%d.content.%d: text content blocks must be non-empty", i, j)
-				}
-			case "tool_use":
-				if len(b.Input) == 0 || b.Input[0] != '{' {
-					return fmt.Sprintf("messages.%d.content.%d: input should be an object", i, j)
-				}
-				calls = append(calls, b.ID)
-			case "tool_result":
-				k := slices.Index(open, b.ToolUseID)
-				if k < 0 {
-					return fmt.Sprintf("messages.%d.content.%d: unexpected tool_use_id %q", i, j, b.ToolUseID)
-				}
-				open = slices.Delete(open, k, k+1)
-			}
-		}
-		if len(open) > 0 {
-			return fmt.Sprintf("messages.%d: tool_use ids were found without tool_result blocks immediately after: %v", i, open)
-		}
-		if len(m.Content) == 0 {
-			return fmt.Sprintf("messages.%d: all messages must have non-empty content", i)
-		}
-		open = calls
-	}
-	if len(open) > 0 {
-		return fmt.Sprintf("tool_use without a result: %v", open)
-	}
-	return ""
-}
-
-// cached is a block as the prefix cache sees it: without its mark.
+// cachedBlock is a block as the prefix cache sees it: without its mark.
 type cachedBlock struct {
 	bytes  string
 	marked bool
@@ -172,7 +99,9 @@ type cachedBlock struct {
 func (r *anthropicRequest) blocks() []cachedBlock {
 	var out []cachedBlock
 	add := func(where string, raw json.RawMessage) {
-		var b anthropicBlock
+		var b struct {
+			Mark json.RawMessage `json:"cache_control"`
+		}
 		if json.Unmarshal(raw, &b) != nil {
 			return
 		}

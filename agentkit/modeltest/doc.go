@@ -10,8 +10,11 @@
 //
 // # What it refuses
 //
-// What the providers refuse: a tool call without its result in the next message, empty text, a
-// call with an input that is no object, more than four cache marks. Such a request gets status 400.
+// What the providers refuse, by their documentation and the reports of their users: a tool call without its result in
+// the next message, ids that are empty or there twice, empty text, arguments that are no object, names of other
+// letters, more than four cache marks or marks in another order than their lifetimes, a reply at the end, sampling of
+// models that take none. With Binds also thoughts that stand behind anything but what they were thought about. Such a
+// request gets status 400, and is in Refused.
 //
 // # Its prefix caches
 //

@@ -1,6 +1,7 @@
 package modeltest
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -31,8 +32,19 @@ func (r Request) Text() string {
 	return b.String() + "\n" + string(r.Body) + "\n"
 }
 
-// Messages is the part of an OpenAI request that a prefix cache sees: tools, then messages.
+// Messages is the part of a request that a prefix cache sees: tools, then system text and messages, without marks.
 func (r Request) Messages() []byte {
+	if r.anthropicWire() {
+		var body anthropicRequest
+		if json.Unmarshal(r.Body, &body) != nil {
+			return nil
+		}
+		var all []byte
+		for _, b := range body.blocks() {
+			all = append(append(all, b.bytes...), '\n')
+		}
+		return all
+	}
 	var body struct {
 		Tools    json.RawMessage `json:"tools"`
 		Messages json.RawMessage `json:"messages"`
@@ -85,10 +97,15 @@ type Server struct {
 	// request.
 	Models []string
 
+	// Binds has thoughts bound to what stands before them, on Anthropic's wire: they are signed so, and refused elsewhere.
+	// Set before the first request.
+	Binds bool
+
 	mu       sync.Mutex
 	answers  []Answer
 	by       func(Request) Answer // instead of answers
 	requests []Request
+	refused  []string
 	entries  map[string]bool // of Anthropic's cache
 	t        testing.TB
 }
@@ -121,6 +138,33 @@ func (s *Server) Requests() []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]Request(nil), s.requests...)
+}
+
+// Refused says why requests were refused that no provider takes, one text for each.
+func (s *Server) Refused() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.refused)
+}
+
+// problem is why no provider takes a request, "" for nothing. What is refused is noted.
+func (s *Server) problem(r Request) string {
+	why := ""
+	switch {
+	case strings.HasSuffix(r.Path, "/chat/completions"):
+		why = openaiProblem(r.Body)
+	case !r.anthropicWire():
+	case s.Binds:
+		why = cmp.Or(anthropicProblem(r.Body), boundProblem(r.Body))
+	default:
+		why = anthropicProblem(r.Body)
+	}
+	if why != "" {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.refused = append(s.refused, why)
+	}
+	return why
 }
 
 // next notes a request and gives its answer with the tokens of the prompt.
@@ -188,17 +232,24 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if s.by != nil {
 		a = s.by(request)
 	}
-	problem, end := openaiProblem, "data: [DONE]\n\n"
+	end := "data: [DONE]\n\n"
 	if request.anthropicWire() {
-		problem, end = anthropicProblem, "event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n"
+		end = "event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n"
 	}
-	if why := problem(body); why != "" {
+	if why := s.problem(request); why != "" {
 		w.WriteHeader(http.StatusBadRequest)
 		fmt.Fprint(w, compact(map[string]any{"error": map[string]any{"type": "invalid_request_error", "message": why}}))
 		return
 	}
 	if a.Before != nil {
 		a.Before()
+	}
+	if a.Raw != nil {
+		s.raw(w, a.Raw)
+		return
+	}
+	if s.Binds && request.anthropicWire() {
+		a = a.bound(body)
 	}
 	for k, v := range a.Header {
 		w.Header().Set(k, v)
@@ -227,6 +278,19 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		panic(http.ErrAbortHandler)
 	case !a.End && a.Body == "" && a.Failure == nil:
 		io.WriteString(w, end)
+	}
+}
+
+// raw sends bytes that are no response and ends the connection.
+func (s *Server) raw(w http.ResponseWriter, b []byte) {
+	connection, _, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		s.t.Errorf("modeltest: %v", err)
+		return
+	}
+	defer connection.Close()
+	if _, err := connection.Write(b); err != nil {
+		s.t.Logf("modeltest: the client left: %v", err)
 	}
 }
 

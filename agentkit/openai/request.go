@@ -206,7 +206,7 @@ func (m *message) fill(parts []llms.ContentPart) error {
 			if p.FunctionCall == nil {
 				return fmt.Errorf("the tool call %s has no function", p.ID)
 			}
-			m.ToolCalls = append(m.ToolCalls, call{ID: p.ID, Type: "function", Function: function{p.FunctionCall.Name, string(wire.Arguments(p.FunctionCall.Arguments))}})
+			m.ToolCalls = append(m.ToolCalls, call{ID: p.ID, Type: "function", Function: function{wire.Name(p.FunctionCall.Name), string(wire.Arguments(p.FunctionCall.Arguments))}})
 		default:
 			return fmt.Errorf("a %T cannot be sent", p)
 		}

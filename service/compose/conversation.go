@@ -42,7 +42,7 @@ func Conversation(source []byte, role, path string) ([]byte, error) {
 	out := map[string]any{
 		"wf": 1, "name": "chat-" + role, "description": "A person and " + role + " of " + filepath.Base(path) + " in turn",
 		"limits": map[string]int{"steps": turns},
-		"roles":  map[string]any{person: map[string]string{"ask": ""}, role: r},
+		"roles":  map[string]any{person: map[string]string{"ask": ""}, role: &r},
 		"edges": []map[string]any{
 			{"from": "START", "to": person},
 			{"from": person, "to": "END", "when": "output.text == " + strconv.Quote("/end")},
@@ -52,7 +52,7 @@ func Conversation(source []byte, role, path string) ([]byte, error) {
 	}
 	for _, key := range conversationKeeps {
 		if n, ok := doc.Rest[key]; ok {
-			out[key] = n
+			out[key] = &n // the encoder takes nodes by pointer alone
 		}
 	}
 	return yaml.Marshal(out)
