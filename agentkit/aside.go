@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -79,7 +80,7 @@ func (v *visit) writeSummary(ctx context.Context, a aside, runes int) (string, [
 		return "", nil, err
 	}
 	a.offer, a.request = v.offer, v.describe(a.messages)
-	a.request.Call, a.request.Summary, a.request.Prompt = v.summaries, true, len(v.Prompt)
+	a.request.Call, a.request.Summary, a.request.Prompt, a.request.Moved = v.summaries, true, len(v.Prompt), v.Moved()
 	if len(a.messages) <= len(v.Prompt) { // without the visit's own message: as the visit before
 		a.request.Prompt = len(a.messages) - 2
 	}
@@ -135,6 +136,8 @@ func (v *visit) asideText(ctx context.Context, a aside, what string) (string, []
 		return text, usage, nil
 	case len(said.Calls) > 0:
 		return "", usage, fmt.Errorf("model %s: it called tools in the place of a %s", a.model, what)
+	case slices.ContainsFunc(usage, func(d protocol.Data) bool { u, ok := d.(protocol.Usage); return ok && u.Stop == protocol.StopLength }):
+		return "", usage, fmt.Errorf("model %s: the %s is empty, since something else took all tokens that it may have: raise max_tokens", a.model, what)
 	}
 	return "", usage, fmt.Errorf("model %s: the %s is empty", a.model, what)
 }
@@ -157,7 +160,9 @@ func (v *visit) callAside(ctx context.Context, a aside) (r *llms.ContentResponse
 	case err != nil:
 		return nil, []protocol.Data{u}, err
 	}
-	u.Stop, err = model.StopOf(a.model, r)
+	if u.Stop, err = model.StopOf(a.model, r); u.Stop == protocol.StopOverflow {
+		u.Stop = protocol.StopLength // the answer was too long, not the request
+	}
 	return r, []protocol.Data{u}, err
 }
 
@@ -170,9 +175,9 @@ func (v *visit) generate(ctx context.Context, m llms.Model, w *watch, a aside, o
 	}
 	held := v.holds.held()
 	r, err := m.GenerateContent(model.WithRequest(ctx, a.request), prompt.Contents(a.messages), append(more, options...)...)
-	u := protocol.Usage{}
-	if err == nil {
-		u = model.UsageOf(r) // when it was ended, too: some models give a part and no error
+	u := model.UsageOf(r) // when it failed or was ended, too: what is known until then
+	if err == nil || r != nil || w.heard() {
+		u.Held = estimated(a, r, u)
 	}
 	u.Model, u.TotalMS, u.Kind = a.model, max(0, w.total()-(v.holds.held()-held).Milliseconds()), a.kind
 	switch {
@@ -192,4 +197,20 @@ func (v *visit) generate(ctx context.Context, m llms.Model, w *watch, a aside, o
 		return nil, u, model.AsError(a.model, err)
 	}
 	return r, u, nil
+}
+
+// estimated is how many tokens of a call its provider did not tell, by their bytes: a limit of tokens holds all the same. Scripts and tapes
+// have none.
+func estimated(a aside, r *llms.ContentResponse, told protocol.Usage) (tokens int64) {
+	if script, _, _ := strings.Cut(a.model, "/"); script == "script" || script == "tape" {
+		return 0
+	}
+	if told.Input == nil {
+		tokens = prompt.Estimate(a.offer, a.messages)
+	}
+	if told.Output == nil {
+		said := model.ReplyOf(r)
+		tokens += prompt.Estimate(nil, []protocol.Message{{Content: said.Text + said.Thinking, ToolCalls: said.Calls}})
+	}
+	return tokens
 }

@@ -94,7 +94,7 @@ func (v *visit) announce(ctx context.Context, name string) error {
 func (v *visit) call(ctx context.Context, name string, m llms.Model) (heard bool, err error) {
 	a := aside{model: name, messages: v.Request(), offer: v.offer}
 	a.request = v.describe(a.messages)
-	a.request.Call, a.request.Prompt = v.calls, len(v.Prompt)
+	a.request.Call, a.request.Prompt, a.request.Moved = v.calls, len(v.Prompt), v.Moved()
 
 	watch := newWatch(v.emit, v.hidden)
 	r, usage, err := v.generate(ctx, m, watch, a, llms.WithStreamingFunc(watch.text), llms.WithStreamingReasoningFunc(watch.thinking))
@@ -126,14 +126,59 @@ func (v *visit) call(ctx context.Context, name string, m llms.Model) (heard bool
 	}
 	watch.times(&usage)
 	if usage.Stop, err = model.StopOf(name, r); err != nil { // paid for all the same
+		return heard, v.keptBack(ctx, usage, err)
+	}
+	if f := v.wordless(usage, model.ReplyOf(r)); f != nil {
 		if err := v.emit(ctx, usage); err != nil {
 			return heard, err
 		}
-		return heard, err
+		return heard, f
 	}
 	_, events := v.reply(r)
 	v.old = false
 	return heard, v.journal(roles.Soon(ctx), append(events, usage)...)
+}
+
+// keptBack journals a reply that is none, and gives the error that says why.
+func (v *visit) keptBack(ctx context.Context, usage protocol.Usage, why error) error {
+	full, ok := errors.AsType[*model.Error](why)
+	if !ok || full.Overflow == nil {
+		if err := v.emit(ctx, usage); err != nil {
+			return err
+		}
+		return why
+	}
+	known := v.Refusal(usage.Model, full.Overflow.Window, full.Overflow.Held)
+	usage.Window, usage.Held = known.Window, known.Held
+	if err := v.journal(ctx, usage); err != nil {
+		return err
+	}
+	v.refusal = v.why(full)
+	return full
+}
+
+// wordless is how an attempt ends with a reply that has as many tokens as it may have, and says and calls nothing; nil for any
+// other. The same request would give no other, nor would a correction help.
+func (v *visit) wordless(u protocol.Usage, r model.Reply) error {
+	if u.Stop != protocol.StopLength || strings.TrimSpace(r.Text) != "" || len(r.Calls) > 0 {
+		return nil
+	}
+	key, tokens, into := "max_tokens", "the tokens", ""
+	if strings.Contains(v.turn.Role.Params, `"max_completion_tokens"`) {
+		key = "max_completion_tokens"
+	}
+	if u.Output != nil {
+		tokens = fmt.Sprintf("the %d tokens", *u.Output)
+	}
+	if r.Thinking != "" || r.Opaque != "" || u.Reasoning != nil && *u.Reasoning > 0 {
+		into = ", since its reasoning took all of them"
+	}
+	return &protocol.Failure{
+		ErrorInfo: protocol.ErrorInfo{Code: "max_tokens", Phase: "model", Message: fmt.Sprintf(
+			"the model %s said nothing within %s that an answer may have%s. Raise %s in the params of the role %s, or have it reason less",
+			u.Model, tokens, into, key, v.turn.Role.Name)},
+		Class: "invalid_output", Keeps: true,
+	}
 }
 
 // describe is what a request holds beside its messages.
@@ -147,11 +192,7 @@ func (v *visit) describe(messages []protocol.Message) model.Request {
 	}
 	r.Opaque, r.Failed = map[int]string{}, map[int]bool{}
 	for i, m := range messages {
-		block := m.Opaque
-		if block == "" && len(m.ToolCalls) > 0 {
-			block = v.blocks[m.ToolCalls[0].ID]
-		}
-		if block != "" {
+		if block := v.unsealed(m.Opaque); block != "" {
 			r.Opaque[i] = block
 		}
 		if m.IsError {
@@ -181,10 +222,7 @@ func (v *visit) reply(r *llms.ContentResponse) (protocol.Message, []protocol.Dat
 		reply.ToolCalls = append(reply.ToolCalls, protocol.CallMessage{ID: id, Name: v.clean(valid(call.Name)), Arguments: args})
 	}
 	if block := reply.Opaque; v.clean(block) != block {
-		// It may be signed and so cannot be changed: it goes back to its provider, and nowhere else.
-		if reply.Opaque = ""; len(reply.ToolCalls) > 0 {
-			v.blocks[reply.ToolCalls[0].ID] = block
-		}
+		reply.Opaque = v.sealBlock(block)
 	}
 
 	var events []protocol.Data

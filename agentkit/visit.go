@@ -38,7 +38,7 @@ type visit struct {
 	// process that read them: they are never stored. Nor are a provider's own blocks.
 	raw    map[string]string // call → such arguments
 	lost   map[string]bool   // calls that so lost their arguments
-	blocks map[string]string // first call of a reply → such a block
+	blocks map[string]string // seal → such a block
 	masked map[string]string // calls with arguments so hidden → the digest of those
 	allows map[string]string // calls that are allowed for the run: digest → by whom
 
@@ -107,6 +107,9 @@ func (v *visit) replay(transcript []protocol.Entry) error {
 			return err
 		}
 		v.take(data)
+	}
+	if v.lacksBlocks() {
+		v.Unbind()
 	}
 	return nil
 }

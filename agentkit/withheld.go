@@ -83,6 +83,40 @@ func (v *visit) remask(d protocol.ToolCall) {
 	}
 }
 
+// sealPrefix begins what is journaled in the place of a provider's own block in which a key stands, before its seal.
+const sealPrefix = `{"withheld":"`
+
+// sealBlock keeps such a block in this process: it may be signed and so cannot be changed, and goes back to its provider and
+// nowhere else. What stands for it tells that there was one.
+func (v *visit) sealBlock(block string) string {
+	seal := v.agent.sealed(block)
+	v.blocks[seal] = block
+	v.agent.Withheld.keep(v.withheldAs(seal), block)
+	return sealPrefix + seal + `"}`
+}
+
+// unsealed is a provider's own block, as it came; "" for one that an earlier process kept.
+func (v *visit) unsealed(block string) string {
+	seal, sealed := strings.CutPrefix(block, sealPrefix)
+	if !sealed {
+		return block
+	}
+	seal = strings.TrimSuffix(seal, `"}`)
+	if kept, ok := v.blocks[seal]; ok {
+		return kept
+	}
+	kept, ok := v.agent.Withheld.take(v.withheldAs(seal), seal, v.agent.sealed)
+	if !ok {
+		return ""
+	}
+	return kept
+}
+
+// lacksBlocks reports whether a block was kept by an earlier process, so that it is left out.
+func (v *visit) lacksBlocks() bool {
+	return slices.ContainsFunc(v.Request(), func(m protocol.Message) bool { return m.Opaque != "" && v.unsealed(m.Opaque) == "" })
+}
+
 // sealed is a digest, in hex, of a text with a hidden part: by a key, so that no reader of the journal can try
 // what it may have been. It is the same in every visit and fork that this user drives.
 func (a *Agent) sealed(text string) string {

@@ -73,5 +73,8 @@ func inWords(b rules.Breach) string {
 	if b.Limit == rules.LimitCost {
 		value, most = fmt.Sprintf("$%.4f", float64(b.Value)/1e6), fmt.Sprintf("$%.4f", float64(b.Max)/1e6)
 	}
+	if b.Estimated > 0 {
+		most += fmt.Sprintf(", %d of which are an estimate, since a provider does not tell what it used", b.Estimated)
+	}
 	return fmt.Sprintf("limits.%s reached: %s of %s; raise it with wf resume --limit %s=…", b.Limit, value, most, b.Limit)
 }

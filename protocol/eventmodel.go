@@ -56,7 +56,8 @@ type Usage struct {
 	// "" where it is.
 	Stop string `cbor:"stop,omitempty" json:"stop,omitempty"`
 	// Window and Held, in tokens, are set with StopOverflow: what the model reads at most, as far
-	// as it became known, and what the request held. Nothing of it was used.
+	// as it became known, and what the request held. Nothing of it was used. Without it Held is an estimate of
+	// what the provider did not tell of Input and Output, which counts for limits.tokens.
 	Window int64 `cbor:"window,omitempty" json:"window,omitempty"`
 	Held   int64 `cbor:"held,omitempty" json:"held,omitempty"`
 	// Kind is what the call was for: UsageTurn, UsageCompaction, …

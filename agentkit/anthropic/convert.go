@@ -33,7 +33,9 @@ type block struct {
 	Source    *source         `json:"source,omitempty"`
 	Mark      *mark           `json:"cache_control,omitempty"`
 
-	raw json.RawMessage
+	raw     json.RawMessage            // all of it
+	own     map[string]json.RawMessage // members to add
+	written string                     // the arguments of a call, as the model wrote them
 }
 
 // source is where an image comes from.
@@ -42,15 +44,6 @@ type source struct {
 	MediaType string `json:"media_type,omitempty"`
 	Data      string `json:"data,omitempty"`
 	URL       string `json:"url,omitempty"`
-}
-
-// MarshalJSON writes raw blocks untouched.
-func (b *block) MarshalJSON() ([]byte, error) {
-	if b.raw != nil {
-		return b.raw, nil
-	}
-	type plain block
-	return wire.Encode((*plain)(b))
 }
 
 // conversation is the messages of a request, with the places that marks go to.
@@ -67,15 +60,16 @@ type conversation struct {
 const noText = "(no text)"
 
 // convert makes the wire's messages. System messages come first; neighbours of the same side
-// become one message, so that all results of a turn are together.
-func convert(in []llms.MessageContent, r model.Request) (*conversation, error) {
+// become one message, so that all results of a turn are together. self is the model that they go to; binding is that its thoughts
+// are bound to what stands before them.
+func convert(in []llms.MessageContent, r model.Request, self string, binding bool) (*conversation, error) {
 	c := &conversation{}
 	last := r.Prompt - 1
 	if last < 0 || last >= len(in) {
 		last = newestHuman(in)
 	}
 	for i, mc := range in {
-		blocks, err := blocksOf(mc, r, i)
+		blocks, err := blocksOf(mc, r, i, self, binding)
 		if err != nil {
 			return nil, fmt.Errorf("message %d: %w", i, err)
 		}
@@ -126,9 +120,10 @@ func (c *conversation) add(role string, blocks []*block, since bool) {
 }
 
 // blocksOf are the content blocks of a message.
-func blocksOf(mc llms.MessageContent, r model.Request, i int) ([]*block, error) {
+func blocksOf(mc llms.MessageContent, r model.Request, i int, self string, binding bool) ([]*block, error) {
 	var text strings.Builder
-	var calls, others []*block
+	var m said
+	var others []*block
 	for _, p := range mc.Parts {
 		switch p := p.(type) {
 		case llms.TextContent:
@@ -137,7 +132,7 @@ func blocksOf(mc llms.MessageContent, r model.Request, i int) ([]*block, error) 
 			if p.FunctionCall == nil {
 				return nil, fmt.Errorf("the tool call %s has no function", p.ID)
 			}
-			calls = append(calls, &block{Type: "tool_use", ID: callID(p.ID), Name: wire.Name(p.FunctionCall.Name), Input: wire.Arguments(p.FunctionCall.Arguments)})
+			m.calls = append(m.calls, callBlock(p.ID, p.FunctionCall.Name, p.FunctionCall.Arguments))
 		case llms.ToolCallResponse:
 			others = append(others, &block{Type: "tool_result", ToolUseID: callID(p.ToolCallID), Content: p.Content, IsError: r.Failed[i]})
 		case llms.ImageURLContent:
@@ -148,62 +143,25 @@ func blocksOf(mc llms.MessageContent, r model.Request, i int) ([]*block, error) 
 			return nil, fmt.Errorf("a %T cannot be sent", p)
 		}
 	}
-	var said *block
-	if strings.TrimSpace(text.String()) != "" {
-		said = &block{Type: "text", Text: text.String()}
-	}
-	kept, err := r.Kept(i)
+	m.text = text.String()
+	own, err := r.Kept(i)
 	if err != nil {
 		return nil, err
 	}
-	blocks, err := arrange(said, calls, kept)
+	k, err := keptOf(own, self)
 	if err != nil {
 		return nil, err
 	}
-	blocks = append(blocks, others...)
+	blocks := append(k.arrange(m, i < r.Moved, binding), others...)
 	if len(blocks) == 0 {
 		blocks = []*block{{Type: "text", Text: noText}}
 	}
 	return blocks, nil
 }
 
-// opaqueKey is the member of an opaque block that this package makes and knows.
-const opaqueKey = "anthropic"
-
-// The places of what is not in the opaque block.
-const (
-	placeText = `"text"`
-	placeCall = `"call"`
-)
-
-// arrange puts text, calls and the blocks of the opaque one in the order they came in. What
-// has no place follows, the text first.
-func arrange(said *block, calls []*block, kept map[string]json.RawMessage) ([]*block, error) {
-	var blocks []*block
-	var places []json.RawMessage
-	if raw, ok := kept[opaqueKey]; ok {
-		if err := json.Unmarshal(raw, &places); err != nil {
-			return nil, fmt.Errorf("the provider's own block is no list: %w", err)
-		}
-	}
-	for _, place := range places {
-		switch {
-		case string(place) == placeText:
-			if said != nil {
-				blocks, said = append(blocks, said), nil
-			}
-		case string(place) == placeCall:
-			if len(calls) > 0 {
-				blocks, calls = append(blocks, calls[0]), calls[1:]
-			}
-		default:
-			blocks = append(blocks, &block{raw: place})
-		}
-	}
-	if said != nil {
-		blocks = append(blocks, said)
-	}
-	return append(blocks, calls...), nil
+// callBlock is a call of an assistant message.
+func callBlock(id, name, arguments string) *block {
+	return &block{Type: "tool_use", ID: callID(id), Name: wire.Name(name), Input: wire.Arguments(arguments), written: arguments}
 }
 
 const idLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"

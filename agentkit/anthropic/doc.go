@@ -7,9 +7,12 @@
 //
 // # Thinking
 //
-// Thinking blocks come back as one opaque JSON object, {"anthropic": […]}, which holds every
-// block that is neither text nor a call of ours, byte for byte, and where it stood among them.
-// Given back in Request.Opaque it is sent verbatim.
+// A reply that is more than a text and calls behind it comes back with one opaque JSON object, {"reply": {…}}: every block that is
+// neither, byte for byte, where it stood among texts and calls, the members of these that are not read here, and which model at
+// which address said it. Given back in Request.Opaque it is sent to that one as it came, and as text and calls to any other. A
+// thought is bound to what stands before it: behind another prefix (Request.Moved) it is left out, and so it is behind a block
+// that cannot go back, such as a blank text, or a text in which something was hidden. Models that think by a budget bind nothing,
+// and want their thoughts back in a loop of tools. The form of earlier versions, {"anthropic": […]}, is read.
 //
 // # Cache marks
 //

@@ -21,7 +21,8 @@ const Prefix = "anthropic/"
 // BaseURL is that of Anthropic itself.
 const BaseURL = "https://api.anthropic.com"
 
-// DefaultMaxTokens bounds an answer where the params name no max_tokens, thinking excluded.
+// DefaultMaxTokens bounds an answer where the params name no max_tokens. A thought counts as a part of it, but for one with a
+// budget of its own.
 const DefaultMaxTokens = 16_000
 
 const version = "2023-06-01" // header anthropic-version
@@ -41,6 +42,7 @@ type Config struct {
 type Model struct {
 	name, id string
 	url, key string
+	strict   bool // the server is Anthropic itself, which takes no thought without its signature
 	ttl      string
 	idle     time.Duration
 	keyFrom  string
@@ -71,8 +73,12 @@ func New(name, id string, c Config) (*Model, error) {
 	default:
 		return nil, model.Unusable("model "+name, "%q is no lifetime of a cache mark (want 5m or 1h)", c.TTL)
 	}
-	return &Model{name: name, id: id, url: wire.Below(u, "v1/messages"), key: c.Key, ttl: c.TTL, idle: c.Idle, account: c.Account, keyFrom: c.KeyFrom}, nil
+	return &Model{name: name, id: id, url: wire.Below(u, "v1/messages"), strict: u.Hostname() == "api.anthropic.com",
+		key: c.Key, ttl: c.TTL, idle: c.Idle, account: c.Account, keyFrom: c.KeyFrom}, nil
 }
+
+// self names the address and the model that what was said belongs to.
+func (m *Model) self() string { return wire.Self(m.url, m.id) }
 
 // rootOf is the path of a server without that of the API's version.
 func rootOf(path string) string { return strings.TrimSuffix(strings.TrimRight(path, "/"), "/v1") }
@@ -88,7 +94,7 @@ func (m *Model) Call(ctx context.Context, prompt string, options ...llms.CallOpt
 }
 
 // GenerateContent makes one streamed request. Failures are *model.Error, but for that of ctx,
-// which is returned as it is.
+// which is returned as it is; with one, the response is what was used of an answer that had begun.
 func (m *Model) GenerateContent(ctx context.Context, messages []llms.MessageContent, options ...llms.CallOption) (*llms.ContentResponse, error) {
 	opts := model.OptionsOf(options)
 	request, _ := model.RequestFrom(ctx)
@@ -96,14 +102,14 @@ func (m *Model) GenerateContent(ctx context.Context, messages []llms.MessageCont
 	if err != nil {
 		return nil, &model.Error{Class: model.Invalid, Message: fmt.Sprintf("model %s: %v", m.name, err), Err: err}
 	}
-	s := &stream{name: m.name, ttl: sent.ttl, opts: opts}
+	s := &stream{name: m.name, self: m.self(), strict: m.strict, ttl: sent.ttl, opts: opts}
 	header := map[string]string{
 		"X-Api-Key": m.key, "Anthropic-Version": version, "Anthropic-Beta": strings.Join(sent.betas, ","), "Accept": "text/event-stream",
 	}
 	call := wire.Call{Name: m.name, URL: m.url, Header: header, Body: body, Idle: m.idle, KeyFrom: m.keyFrom,
 		Account: m.account, Most: int64(sent.most), Used: func() int64 { return s.usage.counts(s.ttl).Tokens() }, Clock: &s.clock}
 	if err := call.Do(ctx, s.read); err != nil {
-		return nil, err
+		return model.Begun(s.usage.counts(s.ttl), &s.clock), err
 	}
 	return s.response()
 }

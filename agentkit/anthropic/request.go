@@ -15,6 +15,8 @@ type extra struct {
 	betas []string // go into a header
 	ttl   string   // of the marks
 	most  int      // tokens of the answer
+
+	budget bool // it thinks by a budget
 }
 
 // body is the request, in a fixed order: the same call gives the same bytes.
@@ -46,11 +48,11 @@ func (m *Model) body(messages []llms.MessageContent, opts *llms.CallOptions, r m
 	if err != nil {
 		return nil, sent, err
 	}
-	if sent.most, err = most(params); err != nil {
+	if err := sent.room(params); err != nil {
 		return nil, sent, err
 	}
 
-	c, err := convert(messages, r)
+	c, err := convert(messages, r, m.self(), !sent.budget)
 	if err != nil {
 		return nil, sent, err
 	}
@@ -79,24 +81,25 @@ func (m *Model) body(messages []llms.MessageContent, opts *llms.CallOptions, r m
 	return body, sent, err
 }
 
-// most takes max_tokens from the params, or its default: room to answer beside the thinking.
-func most(params wire.Params) (int, error) {
-	most := DefaultMaxTokens
-	given, err := params.Take("max_tokens", &most)
-	if given || err != nil {
-		return most, err
-	}
+// room takes max_tokens from the params, or its default: room to answer beside a thought with a budget.
+func (e *extra) room(params wire.Params) error {
 	thinking, ok := params["thinking"]
 	var shape struct {
-		Budget int `json:"budget_tokens"`
+		Type   string `json:"type"`
+		Budget int    `json:"budget_tokens"`
 	}
 	if _, err := params.Take("thinking", &shape); err != nil {
-		return 0, err
+		return err
 	}
 	if ok {
 		params["thinking"] = thinking // it is sent as it is
 	}
-	return most + shape.Budget, nil
+	e.budget, e.most = shape.Type == "enabled", DefaultMaxTokens
+	if given, err := params.Take("max_tokens", &e.most); given || err != nil {
+		return err
+	}
+	e.most += shape.Budget
+	return nil
 }
 
 // offeredTool is a tool of the wire.

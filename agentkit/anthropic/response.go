@@ -19,32 +19,30 @@ import (
 func (s *stream) response() (*llms.ContentResponse, error) {
 	r := model.Reply{Stop: s.stop, Counts: s.usage.counts(s.ttl)}
 	r.Counts[model.KeyTTFE], r.Counts[model.KeyThinkingMS] = s.clock.Times()
-	var places []json.RawMessage
+	k := kept{Of: s.self}
+	var m said
 	var text, thinking strings.Builder
-	own := false
 	for _, i := range slices.Sorted(maps.Keys(s.parts)) {
 		p := s.parts[i]
 		switch p.Type {
 		case "text":
 			text.WriteString(p.text.String())
-			places = append(places, json.RawMessage(placeText))
 		case "tool_use":
 			r.Calls = append(r.Calls, protocol.CallMessage{ID: p.ID, Name: p.Name, Arguments: p.arguments()})
-			places = append(places, json.RawMessage(placeCall))
-		default:
-			if p.Type == "thinking" {
-				thinking.WriteString(p.text.String())
-			}
-			block, err := p.block()
-			if err != nil {
-				return nil, &model.Error{Class: model.ServerError, Message: fmt.Sprintf("model %s: block %d (%s): %v", s.name, i, p.Type, err), Err: err}
-			}
-			places, own = append(places, block), true
+			m.calls = append(m.calls, &block{ID: callID(p.ID), Name: p.Name, written: p.arguments()})
+		case "thinking":
+			thinking.WriteString(p.text.String())
 		}
+		x, err := p.kept(s.strict)
+		if err != nil {
+			return nil, &model.Error{Class: model.ServerError, Message: fmt.Sprintf("model %s: block %d (%s): %v", s.name, i, p.Type, err), Err: err}
+		}
+		k.Blocks = append(k.Blocks, x...)
 	}
 	r.Text, r.Thinking = text.String(), thinking.String()
-	if own {
-		b, err := wire.Encode(map[string]any{opaqueKey: places})
+	if m.text = r.Text; !plain(k.Blocks) {
+		k.Sum = m.sum()
+		b, err := wire.Encode(map[string]any{keptAs: k})
 		if err != nil {
 			return nil, &model.Error{Class: model.ServerError, Message: fmt.Sprintf("model %s: %v", s.name, err), Err: err}
 		}
@@ -64,23 +62,74 @@ func (p *part) arguments() string {
 	return string(p.Input)
 }
 
-// block is a block that goes back verbatim: as it came where it came whole.
-func (p *part) block() (json.RawMessage, error) {
+// kept is the block as it is kept. Behind one of which not all is known there is a place without anything.
+func (p *part) kept(strict bool) (out []piece, err error) {
+	var x piece
+	switch {
+	case p.Type == "text":
+		n := p.text.Len()
+		x.Text = &n
+		x.Own, err = p.members("type", "text")
+	case p.Type == "tool_use":
+		x.Call = true
+		x.Own, err = p.members("type", "id", "name", "input")
+	case p.Type == "thinking" && strict && p.sign.Len() == 0, p.Type == "", p.unread:
+		return []piece{{}}, nil
+	default:
+		x.Raw, err = p.whole()
+		x.Bound = p.Type == "thinking" || p.Type == "redacted_thinking"
+	}
+	if out = []piece{x}; p.unread {
+		out = append(out, piece{})
+	}
+	return out, err
+}
+
+// members are those of a block besides those that are read, nil for none.
+func (p *part) members(read ...string) (own map[string]json.RawMessage, err error) {
+	if err := json.Unmarshal(p.raw, &own); err != nil {
+		return nil, err
+	}
+	maps.DeleteFunc(own, func(name string, v json.RawMessage) bool { return slices.Contains(read, name) || string(v) == "null" })
+	if len(p.cited) > 0 {
+		var all []json.RawMessage
+		if cited := own["citations"]; len(cited) > 0 {
+			if err := json.Unmarshal(cited, &all); err != nil {
+				return nil, fmt.Errorf("citations: %w", err)
+			}
+		}
+		own["citations"], err = wire.Encode(append(all, p.cited...))
+	}
+	if len(own) == 0 {
+		return nil, err
+	}
+	return own, err
+}
+
+// whole is a block that goes back verbatim: as it came where it came whole.
+func (p *part) whole() (json.RawMessage, error) {
 	if !p.streamed {
 		return p.raw, nil
 	}
-	if p.Type == "thinking" {
-		var o wire.Object
-		o.Add("type", p.Type)
-		o.Add("thinking", p.text.String())
-		o.Add("signature", p.sign.String())
-		return o.Bytes()
-	}
-	// A block of a tool that runs at the provider: its input came in pieces.
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(p.raw, &members); err != nil {
 		return nil, err
 	}
+	if p.Type == "thinking" {
+		signed := members["signature"] != nil || p.sign.Len() > 0
+		for _, name := range []string{"type", "thinking", "signature"} {
+			delete(members, name)
+		}
+		var o wire.Object
+		o.Add("type", p.Type)
+		o.Add("thinking", p.text.String())
+		if signed {
+			o.Add("signature", p.sign.String())
+		}
+		b, err := o.Bytes()
+		return wire.With(b, members), err
+	}
+	// A block of a tool that runs at the provider: its input came in pieces.
 	if p.args.Len() > 0 {
 		members["input"] = json.RawMessage(p.args.String())
 	}

@@ -17,10 +17,12 @@ import (
 
 // stream puts a response together from its events.
 type stream struct {
-	name  string // of the model
-	ttl   string // of the marks that were sent
-	opts  *llms.CallOptions
-	clock model.Clock
+	name   string // of the model
+	self   string // its address, and what the server calls it
+	strict bool   // a thought without a signature does not go back
+	ttl    string // of the marks that were sent
+	opts   *llms.CallOptions
+	clock  model.Clock
 
 	parts map[int]*part
 	calls int // of parts
@@ -44,7 +46,9 @@ type part struct {
 	text     strings.Builder // text or thinking
 	args     strings.Builder // pieces of JSON
 	sign     strings.Builder
-	streamed bool // something was added to raw
+	cited    []json.RawMessage // citations that came by themselves
+	streamed bool              // something was added to raw
+	unread   bool              // and not all of it is known
 }
 
 // event is any event of the stream; message is also the whole of a response that is none.
@@ -54,12 +58,13 @@ type event struct {
 	Message *message        `json:"message"`
 	Block   json.RawMessage `json:"content_block"`
 	Delta   struct {
-		Type       string `json:"type"`
-		Text       string `json:"text"`
-		Thinking   string `json:"thinking"`
-		Signature  string `json:"signature"`
-		JSON       string `json:"partial_json"`
-		StopReason string `json:"stop_reason"`
+		Type       string          `json:"type"`
+		Text       string          `json:"text"`
+		Thinking   string          `json:"thinking"`
+		Signature  string          `json:"signature"`
+		JSON       string          `json:"partial_json"`
+		Citation   json.RawMessage `json:"citation"`
+		StopReason string          `json:"stop_reason"`
 	} `json:"delta"`
 	Usage *usage `json:"usage"`
 }
@@ -177,6 +182,10 @@ func (s *stream) delta(ctx context.Context, p *part, e *event) error {
 		p.sign.WriteString(e.Delta.Signature)
 	case "input_json_delta":
 		p.args.WriteString(e.Delta.JSON)
+	case "citations_delta":
+		p.cited = append(p.cited, e.Delta.Citation)
+	default:
+		p.unread = true
 	}
 	return nil
 }

@@ -118,6 +118,14 @@ func (r Reply) Response() *llms.ContentResponse {
 	return &llms.ContentResponse{Choices: []*llms.ContentChoice{c}}
 }
 
+// Begun is what is known of an answer that broke off, what it used so far, nil where none had begun.
+func Begun(used Counts, c *Clock) *llms.ContentResponse {
+	if !c.Answered() {
+		return nil
+	}
+	return Reply{Counts: used}.Response()
+}
+
 // Say passes all of the reply to the watcher of a call, the thought first, and gives its Response.
 func (r Reply) Say(ctx context.Context, opts *llms.CallOptions) (*llms.ContentResponse, error) {
 	if err := Think(ctx, opts, r.Thinking); err != nil {

@@ -32,6 +32,10 @@ type Request struct {
 	// said since. 0 is not known.
 	Prompt int
 
+	// Moved is how many of the messages, the oldest first, were said behind another prefix: a summary has taken the place of a part
+	// of it since, or the prompt has changed. What a reply among them holds that is bound to its prefix does not go back.
+	Moved int
+
 	// Failed marks, by index of the message, tool results that are errors.
 	Failed map[int]bool
 

@@ -53,22 +53,27 @@ func UsageOf(r *llms.ContentResponse) protocol.Usage {
 
 // stops are why a reply is not whole, by the words of the wires and of langchaingo's models.
 var stops = map[string]string{
-	"length": protocol.StopLength, "max_tokens": protocol.StopLength, "model_context_window_exceeded": protocol.StopLength,
-	"MAX_TOKENS": protocol.StopLength, "FinishReasonMaxTokens": protocol.StopLength,
+	"length": protocol.StopLength, "max_tokens": protocol.StopLength,
+	"model_context_window_exceeded": stopFull,
+	"MAX_TOKENS":                    protocol.StopLength, "FinishReasonMaxTokens": protocol.StopLength,
 	"content_filter": protocol.StopRefused, "refusal": protocol.StopRefused,
 	"SAFETY": protocol.StopRefused, "FinishReasonSafety": protocol.StopRefused,
-	"error": stopBroken, "abort": stopBroken, "insufficient_system_resource": stopBroken,
+	"sensitive": protocol.StopRefused, "guardrail_intervened": protocol.StopRefused,
+	"PROHIBITED_CONTENT": protocol.StopRefused, "BLOCKLIST": protocol.StopRefused, "SPII": protocol.StopRefused, "RECITATION": protocol.StopRefused,
+	"error": stopBroken, "abort": stopBroken, "insufficient_system_resource": stopBroken, "network_error": stopBroken,
+	"malformed_function_call": stopBroken, "MALFORMED_FUNCTION_CALL": stopBroken, "function_call_filter: MALFORMED_FUNCTION_CALL": stopBroken,
 	"pause_turn": stopPaused,
 }
 
 const (
 	stopBroken = "broken" // the server gave up
 	stopPaused = "paused" // the server wants to be asked to go on
+	stopFull   = "full"   // prompt and answer together hold as much as the model reads
 )
 
 // StopOf says why a reply is not whole: protocol.StopLength, or "" where it is. A reply that is
 // none is an error: one that was kept back of class invalid, one that the server gave up of
-// class server_error.
+// class server_error, one that filled the window of its model as a request that holds too much.
 func StopOf(name string, r *llms.ContentResponse) (string, error) {
 	for _, c := range r.Choices {
 		switch stop := stops[c.StopReason]; stop {
@@ -80,13 +85,35 @@ func StopOf(name string, r *llms.ContentResponse) (string, error) {
 			return stop, &Error{Class: Invalid, Message: fmt.Sprintf("model %s: it refuses to answer (%s)%s", name, c.StopReason, why)}
 		case stopPaused:
 			return "", &Error{Class: Invalid, Message: fmt.Sprintf("model %s: its turn pauses in the middle of a tool of its server (%s), which wf does not go on with: offer it no such tools", name, c.StopReason)}
+		case stopFull:
+			return protocol.StopOverflow, &Error{Class: Invalid, Overflow: filled(UsageOf(r)), Message: fmt.Sprintf(
+				"model %s: its window was full before its answer had ended (%s)", name, c.StopReason)}
 		case stopBroken:
 			return "", &Error{Class: ServerError, Message: fmt.Sprintf("model %s: the server gave the reply up (%s)", name, c.StopReason)}
 		case protocol.StopLength:
 			return stop, nil
 		}
 	}
+	if said := ReplyOf(r); strings.TrimSpace(said.Text) == "" && len(said.Calls) == 0 && !ends[said.Stop] {
+		return "", &Error{Class: ServerError, Message: fmt.Sprintf("model %s: it ended without a word, for a reason that wf does not know (%s)", name, said.Stop)}
+	}
 	return "", nil
+}
+
+// ends are why a reply is whole.
+var ends = map[string]bool{
+	"": true, "stop": true, "end_turn": true, "stop_sequence": true, "tool_use": true, "tool_calls": true, "function_call": true, "STOP": true, "FinishReasonStop": true,
+}
+
+// filled is what a model reads, by an answer that filled it.
+func filled(u protocol.Usage) *Overflow {
+	o := &Overflow{}
+	if u.Input != nil {
+		if o.Held = *u.Input; u.Output != nil {
+			o.Window = o.Held + *u.Output
+		}
+	}
+	return o
 }
 
 func count(info map[string]any, key string) *int64 {

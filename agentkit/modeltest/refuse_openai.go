@@ -21,6 +21,7 @@ type openaiRequest struct {
 	ToolChoice json.RawMessage `json:"tool_choice"`
 	Stream     bool
 	Options    json.RawMessage `json:"stream_options"`
+	idLength   int
 }
 
 const openaiIDLength = 64 // of a call
@@ -28,9 +29,9 @@ const openaiIDLength = 64 // of a call
 var openaiName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
 
 // openaiProblem is why OpenAI, or one of the servers that read the arguments of earlier calls, would refuse a request,
-// "" for nothing.
-func openaiProblem(body []byte) string {
-	var req openaiRequest
+// "" for nothing. Ids of calls have at most idLength bytes.
+func openaiProblem(body []byte, idLength int) string {
+	req := openaiRequest{idLength: idLength}
 	if err := json.Unmarshal(body, &req); err != nil {
 		return err.Error()
 	}
@@ -89,8 +90,8 @@ func (r *openaiRequest) messageProblem() string {
 			var arguments map[string]json.RawMessage
 			at := fmt.Sprintf("messages[%d].tool_calls[%d]", i, j)
 			switch {
-			case c.ID == "" || len(c.ID) > openaiIDLength || ids[c.ID]:
-				return fmt.Sprintf("Invalid '%s.id': %q is empty, longer than %d or there twice", at, c.ID, openaiIDLength)
+			case c.ID == "" || len(c.ID) > r.idLength || ids[c.ID]:
+				return fmt.Sprintf("Invalid '%s.id': %q is empty, longer than %d or there twice", at, c.ID, r.idLength)
 			case !openaiName.MatchString(c.Function.Name):
 				return fmt.Sprintf("Invalid '%s.function.name': %q does not match '%s'", at, c.Function.Name, openaiName)
 			case json.Unmarshal([]byte(c.Function.Arguments), &arguments) != nil || arguments == nil:

@@ -100,6 +100,8 @@ type Server struct {
 	// Binds has thoughts bound to what stands before them, on Anthropic's wire: they are signed so, and refused elsewhere.
 	// Set before the first request.
 	Binds bool
+	// IDLength is how long an id of a call may be on OpenAI's wire; 0 is OpenAI's own bound. Set before the first request.
+	IDLength int
 
 	mu       sync.Mutex
 	answers  []Answer
@@ -152,7 +154,7 @@ func (s *Server) problem(r Request) string {
 	why := ""
 	switch {
 	case strings.HasSuffix(r.Path, "/chat/completions"):
-		why = openaiProblem(r.Body)
+		why = openaiProblem(r.Body, cmp.Or(s.IDLength, openaiIDLength))
 	case !r.anthropicWire():
 	case s.Binds:
 		why = cmp.Or(anthropicProblem(r.Body), boundProblem(r.Body))

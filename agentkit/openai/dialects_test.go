@@ -45,7 +45,7 @@ var dialects = map[string]struct {
 	"a thought beside (DeepSeek)": {
 		events: []string{`{"choices":[{"index":0,"delta":{"role":"assistant","content":null,"reasoning_content":"let me"}}]}`,
 			`{"choices":[{"index":0,"delta":{"content":"","reasoning_content":null,"tool_calls":[{"index":0,"id":"c1","function":{"name":"read","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}`},
-		thinking: "let me", calls: "read({}) ", back: []string{`"reasoning_content":"let me"`}},
+		thinking: "let me", calls: "read({}) ", back: []string{`"reasoning_content":"let me"`}, own: true},
 	"content in parts (Mistral)": {
 		events: []string{`{"choices":[{"index":0,"delta":{"role":"assistant","content":[{"type":"thinking","thinking":[{"type":"text","text":"hm"}]}]}}]}`,
 			`{"choices":[{"index":0,"delta":{"content":[{"type":"text","text":"part "},{"type":"reference","reference_ids":[1]}]}}]}`,
@@ -197,7 +197,7 @@ func TestDialectsOfServers(t *testing.T) {
 					t.Errorf("%s is not in %s", word, sent[1].Body)
 				}
 			}
-			for _, word := range []string{"extra_content", "reasoning_details"} {
+			for _, word := range []string{"extra_content", "reasoning"} {
 				if c.own && strings.Contains(string(sent[2].Body), word) {
 					t.Errorf("another model is sent %s: %s", word, sent[2].Body)
 				}

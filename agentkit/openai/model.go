@@ -42,6 +42,7 @@ type Model struct {
 	name, id string
 	url, key string
 	official bool
+	nine     bool // the server takes ids of calls with nine letters and digits alone
 	marks    bool
 	keyed    bool // requests carry prompt_cache_key
 	llama    bool
@@ -75,6 +76,7 @@ func New(name, id string, c Config) (*Model, error) {
 		m.slots = &slotCache{root: strings.TrimSuffix(strings.TrimRight(base, "/"), "/v1"), key: c.Key, account: c.Account, all: make([]slot, c.Slots)}
 	}
 	m.official = u.Hostname() == "api.openai.com"
+	m.nine = strings.HasSuffix(u.Hostname(), ".mistral.ai") // "Tool call id … must be a-z, A-Z, 0-9, with a length of 9"
 	m.keyed = m.official || m.marks || loopback(u.Hostname())
 	return m, nil
 }
@@ -87,7 +89,7 @@ func loopback(host string) bool {
 }
 
 // self names the address and the model that what was said belongs to, without telling where that is.
-func (m *Model) self() string { return wire.Key([]byte(m.url + " " + m.id))[:16] }
+func (m *Model) self() string { return wire.Self(m.url, m.id) }
 
 // Sources are the address, and what the server calls the model. Which files a server has behind that name it does not tell.
 func (m *Model) Sources(model.Request) []model.Source {
@@ -100,7 +102,7 @@ func (m *Model) Call(ctx context.Context, prompt string, options ...llms.CallOpt
 }
 
 // GenerateContent makes one streamed request. Failures are *model.Error, but for that of ctx,
-// which is returned as it is.
+// which is returned as it is; with one, the response is what was used of an answer that had begun.
 func (m *Model) GenerateContent(ctx context.Context, messages []llms.MessageContent, options ...llms.CallOption) (res *llms.ContentResponse, err error) {
 	opts := model.OptionsOf(options)
 	request, _ := model.RequestFrom(ctx)
@@ -124,7 +126,7 @@ func (m *Model) GenerateContent(ctx context.Context, messages []llms.MessageCont
 		call.Most = mostOf(body)
 	}
 	if err := call.Do(ctx, s.read); err != nil {
-		return nil, err
+		return model.Begun(s.counts(), &s.clock), err
 	}
 	return s.response(), nil
 }
@@ -132,7 +134,7 @@ func (m *Model) GenerateContent(ctx context.Context, messages []llms.MessageCont
 // body is the request, in a fixed order: the same call gives the same bytes. prefixes are what
 // a slot of the server may hold of it; none where the server, or the params, choose the slot.
 func (m *Model) body(conversation []llms.MessageContent, opts *llms.CallOptions, r model.Request) (body []byte, prefixes []string, err error) {
-	messages, prompt, err := wireMessages(conversation, r, m.self())
+	messages, prompt, err := wireMessages(conversation, r, server{self: m.self(), nine: m.nine})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -4,8 +4,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"maps"
-	"slices"
 
 	"github.com/tmc/langchaingo/llms"
 
@@ -20,6 +18,7 @@ type message struct {
 	ToolCallID string `json:"tool_call_id,omitempty"`
 
 	opaque map[string]json.RawMessage // members to add
+	other  bool                       // another model, or one elsewhere, said it
 }
 
 type call struct {
@@ -37,19 +36,7 @@ func (c call) MarshalJSON() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return with(out, c.own, slices.Sorted(maps.Keys(c.own))), nil
-}
-
-// with adds those of the members that have a name of names to an object.
-func with(object []byte, members map[string]json.RawMessage, names []string) []byte {
-	for _, name := range names {
-		if member, ok := members[name]; ok {
-			key, _ := wire.Encode(name) // a string always has a JSON form
-			object = append(append(append(append(object[:len(object)-1], ','), key...), ':'), member...)
-			object = append(object, '}')
-		}
-	}
-	return object
+	return wire.With(out, c.own), nil
 }
 
 type function struct {
@@ -57,57 +44,8 @@ type function struct {
 	Arguments string `json:"arguments"`
 }
 
-// MarshalJSON adds the provider's own members.
-func (m message) MarshalJSON() ([]byte, error) {
-	type plain message
-	out, err := wire.Encode(plain(m))
-	if err != nil {
-		return nil, err
-	}
-	return with(out, m.opaque, reasoningFields), nil
-}
-
-// keptAs is the member of a provider's own block that holds what goes back to the same model at the same address alone.
-const keptAs = "own"
-
-// kept is what a reply held that is not read here, and goes back as it came.
-type kept struct {
-	Of      string                       `json:"of"` // the address and the model that said it
-	Details json.RawMessage              `json:"reasoning_details,omitempty"`
-	Calls   []map[string]json.RawMessage `json:"calls,omitempty"` // members, by the place of the call
-}
-
-// giveBack adds what the same model said beside the message.
-func (m *message) giveBack(of string) error {
-	raw, ok := m.opaque[keptAs]
-	if !ok {
-		return nil
-	}
-	var k kept
-	if err := json.Unmarshal(raw, &k); err != nil {
-		return fmt.Errorf("what the provider said: %w", err)
-	}
-	if k.Of != of {
-		return nil
-	}
-	if len(k.Details) > 0 {
-		m.opaque[detailsField] = k.Details
-	}
-	for i := range min(len(k.Calls), len(m.ToolCalls)) {
-		m.ToolCalls[i].own = k.Calls[i]
-	}
-	return nil
-}
-
-// reasoningFields are the members under which servers tell a thought. DeepSeek, Kimi and GLM
-// want it back inside a tool loop.
-var reasoningFields = []string{"reasoning_content", "reasoning", detailsField}
-
-const detailsField = "reasoning_details"
-
-// wireMessages turns langchaingo's messages into those of the wire; the first of them are the
-// prompt of the visit. of is the address and the model that they go to.
-func wireMessages(in []llms.MessageContent, r model.Request, of string) (out []message, prompt int, err error) {
+// wireMessages turns langchaingo's messages into those of the wire; the first of them are the prompt of the visit.
+func wireMessages(in []llms.MessageContent, r model.Request, to server) (out []message, prompt int, err error) {
 	out = make([]message, 0, len(in))
 	last := r.Prompt
 	if last <= 0 || last > len(in) {
@@ -117,32 +55,15 @@ func wireMessages(in []llms.MessageContent, r model.Request, of string) (out []m
 		if i == last {
 			prompt = len(out)
 		}
-		own, err := r.Kept(i)
-		if err != nil {
-			return nil, 0, fmt.Errorf("message %d: %w", i, err)
-		}
-		m := message{opaque: own}
-		switch mc.Role {
-		case llms.ChatMessageTypeSystem:
-			m.Role = "system"
-		case llms.ChatMessageTypeAI:
-			m.Role = "assistant"
-		case llms.ChatMessageTypeHuman, llms.ChatMessageTypeGeneric:
-			m.Role = "user"
-		case llms.ChatMessageTypeTool:
+		if mc.Role == llms.ChatMessageTypeTool {
 			results, err := toolResults(mc)
 			if err != nil {
 				return nil, 0, fmt.Errorf("message %d: %w", i, err)
 			}
 			out = append(out, results...)
 			continue
-		default:
-			return nil, 0, fmt.Errorf("message %d has the role %q, which this wire lacks", i, mc.Role)
 		}
-		err = m.fill(mc.Parts)
-		if err == nil {
-			err = m.giveBack(of)
-		}
+		m, err := wireMessage(mc, r, i, to)
 		if err != nil {
 			return nil, 0, fmt.Errorf("message %d: %w", i, err)
 		}
@@ -151,7 +72,28 @@ func wireMessages(in []llms.MessageContent, r model.Request, of string) (out []m
 	if last == len(in) {
 		prompt = len(out)
 	}
+	to.rename(out)
 	return out, prompt, nil
+}
+
+var roleNames = map[llms.ChatMessageType]string{
+	llms.ChatMessageTypeSystem: "system", llms.ChatMessageTypeAI: "assistant",
+	llms.ChatMessageTypeHuman: "user", llms.ChatMessageTypeGeneric: "user",
+}
+
+// wireMessage is message i, which is none with results.
+func wireMessage(mc llms.MessageContent, r model.Request, i int, to server) (m message, err error) {
+	m.Role = roleNames[mc.Role]
+	if m.opaque, err = r.Kept(i); err == nil && m.Role == "" {
+		err = fmt.Errorf("it has the role %q, which this wire lacks", mc.Role)
+	}
+	if err == nil {
+		err = m.fill(mc.Parts)
+	}
+	if err == nil {
+		err = m.giveBack(to.self, i < r.Moved)
+	}
+	return m, err
 }
 
 // toolResults gives each result of a message its own, as the wire wants it.

@@ -394,26 +394,8 @@ func (s *stream) response() *llms.ContentResponse {
 	for _, c := range s.calls {
 		r.Calls = append(r.Calls, protocol.CallMessage{ID: c.id, Name: c.name, Arguments: c.args.String()})
 	}
-	block := map[string]any{}
-	if s.field != "" && s.field != inContent {
-		block[s.field] = r.Thinking
-	}
-	own := kept{Of: s.self}
-	if len(s.details) > 0 {
-		own.Details, _ = wire.Encode(s.details) // it came as JSON
-	}
-	for _, c := range s.calls {
-		if own.Calls = append(own.Calls, c.own); c.own != nil {
-			block[keptAs] = &own
-		}
-	}
-	if block[keptAs] == nil {
-		if own.Calls = nil; own.Details != nil {
-			block[keptAs] = &own
-		}
-	}
-	if len(block) > 0 {
-		if b, err := wire.Encode(block); err == nil { // all of it came as JSON
+	if k := s.keep(); k != nil {
+		if b, err := wire.Encode(map[string]any{keptAs: k}); err == nil { // all of it came as JSON
 			r.Opaque = string(b)
 		}
 	}

@@ -255,7 +255,11 @@ func (w *Work) tooLong(refusal string) error {
 	message := fmt.Sprintf("the model %s reads at most %d tokens, the request holds %d, and nothing more of it can be summarised. "+
 		"Give the role %s less at once (its prompt, inputs, tools and newest message stay whole), or take a model with a larger window",
 		model, window, held, w.turn.Role.Name)
-	if held <= window {
+	switch {
+	case w.over.Output != nil: // it answered until its window was full
+		message = fmt.Sprintf("the model %s reads at most %d tokens, its answer included: the request holds %d, and the answer did not fit into the rest. "+
+			"Have the role %s answer in fewer words, give it less at once, or take a model with a larger window", model, window, held, w.turn.Role.Name)
+	case held <= window:
 		message = fmt.Sprintf("the model %s reads at most %d tokens, its answer included: the request holds %d, and the rest is "+
 			"less than the answer may hold. Lower max_tokens in the params of the role %s, or take a model with a larger window",
 			model, window, held, w.turn.Role.Name)

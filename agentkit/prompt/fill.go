@@ -29,6 +29,7 @@ type fill struct {
 	triedWork bool            // so was the work of the visit
 	over      *protocol.Usage // the newest request was refused; nil once something was done about it
 	repeated  bool            // nothing was answered since the first refusal
+	behind    int             // messages since P_k that were said behind another prefix than the present one
 }
 
 // watermark is where compaction sets in. It is firm if it was configured for the model: a guess of
@@ -145,4 +146,13 @@ func sizeOf(tools string, messages []protocol.Message) int {
 		}
 	}
 	return n
+}
+
+// Estimate is about how many tokens a request holds, where nobody told of any.
+func Estimate(offer []protocol.Tool, messages []protocol.Message) int64 {
+	n := sizeOf("", messages)
+	for _, t := range offer {
+		n += len(t.Name) + len(t.Description) + len(t.Parameters)
+	}
+	return int64((n + runesPerToken - 1) / runesPerToken)
 }

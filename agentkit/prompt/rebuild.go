@@ -61,6 +61,7 @@ func (w *Work) add(data protocol.Data, ofRun bool) error {
 	case protocol.StepStarted:
 		if d.Messages > 0 {
 			w.Announced = false // P_k holds what was said while the visit was interrupted
+			w.Unbind()
 		}
 	case protocol.PromptSent:
 		w.Announced = true
@@ -84,7 +85,7 @@ func (w *Work) add(data protocol.Data, ofRun bool) error {
 		case d.Replies < 0:
 			return fmt.Errorf("a compaction of %d replies: %w", d.Replies, protocol.ErrCorrupt)
 		default:
-			w.tail, w.newest, w.triedWork, w.over = w.replaced(d.Replies, d.Summary.S), 0, true, nil
+			w.giveWay(d)
 		}
 	case protocol.CompactionDraft:
 		h := w.compacted(d)

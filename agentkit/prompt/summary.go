@@ -87,6 +87,25 @@ func (w *Work) compacted(d protocol.CompactionDraft) protocol.History {
 func (w *Work) moveOn() {
 	w.moved, w.Announced = true, false
 	w.opening, w.newest, w.triedPast, w.over = 0, 0, true, nil
+	w.Unbind()
+}
+
+// giveWay goes on with a summary in the place of the oldest replies.
+func (w *Work) giveWay(d protocol.Compacted) {
+	w.tail, w.newest, w.triedWork, w.over = w.replaced(d.Replies, d.Summary.S), 0, true, nil
+	w.Unbind()
+}
+
+// Unbind takes in that what stands before all that was said since P_k is another than it was then: see Moved.
+func (w *Work) Unbind() { w.behind = len(w.tail) }
+
+// Moved is how many messages of the Request, the oldest first, were said behind another prefix than the present one. What a
+// provider bound to that is worth nothing any more.
+func (w *Work) Moved() int {
+	if w.behind == 0 {
+		return 0
+	}
+	return len(w.Prompt) + w.behind
 }
 
 // replaced is what was said since P_k, with a summary in the place of the n oldest replies.

@@ -100,6 +100,7 @@ func (w *Work) goOn(code string) {
 		w.tail, w.Pending = w.tail[:len(w.tail)-1], nil
 		w.turns--
 	}
+	w.behind = min(w.behind, len(w.tail))
 	w.last = w.last && w.turns >= w.most()+w.corrections
 	if w.Task != nil {
 		w.Task.stops = 0

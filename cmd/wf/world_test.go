@@ -17,15 +17,8 @@ import (
 // notYet are the scenarios that do not hold yet, by the name of their test. One that holds fails until its line is
 // gone.
 var notYet = []string{
-	"TestF103ThoughtsBehindACompactionOfTheirVisit",
 	"TestF105ALongEdgePromptArrivesWhole/in_the_edge",
 	"TestF105ALongEdgePromptArrivesWhole/in_the_role",
-	"TestF109AReplyGoesBackBlockByBlock/text,_thought,_text,_call",
-	"TestF109AReplyGoesBackBlockByBlock/thought,_text,_thought,_text,_call",
-	"TestF109AReplyGoesBackBlockByBlock/thought,_blank_text,_thought,_call",
-	"TestF109AReplyGoesBackBlockByBlock/call,_text,_call",
-	"TestF116TokensAreBoundedWhereNoneAreReported/OpenAI",
-	"TestF116TokensAreBoundedWhereNoneAreReported/Anthropic",
 }
 
 // scenario is wf with a workflow of its own and a server that refuses what providers refuse. What does not hold of it

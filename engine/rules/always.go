@@ -351,9 +351,9 @@ func (s *State) closingBreach(now int64) *Breach {
 	case c.Skipped, idle && c.Begun >= len(s.prog.Workflow.Always):
 		return nil
 	case spent >= protocol.ClosingTime:
-		return &Breach{BoundTime, spent, protocol.ClosingTime}
+		return &Breach{Limit: BoundTime, Value: spent, Max: protocol.ClosingTime}
 	case c.Attempts >= protocol.AlwaysMax && (idle || len(lists.visits[Retries]) > 0):
-		return &Breach{BoundAttempts, int64(c.Attempts), protocol.AlwaysMax}
+		return &Breach{Limit: BoundAttempts, Value: int64(c.Attempts), Max: protocol.AlwaysMax}
 	}
 	return nil
 }

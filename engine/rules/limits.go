@@ -17,6 +17,7 @@ const picoPerMicro = 1_000_000
 type Breach struct {
 	Limit      string
 	Value, Max int64
+	Estimated  int64 // of a Value in tokens: what no provider told
 }
 
 // Breached reports the limit that forbids to go on at now (unix µs), nil where none does; of steps only
@@ -30,13 +31,13 @@ func (s *State) Breached(now, cost, waited int64, more bool) *Breach {
 	t, l, active := &s.Totals, s.Limits, s.active(now)+waited
 	switch {
 	case l.Cost > 0 && cost >= l.Cost*picoPerMicro:
-		return &Breach{LimitCost, cost / picoPerMicro, l.Cost}
-	case l.Tokens > 0 && t.Input+t.Output >= l.Tokens:
-		return &Breach{LimitTokens, t.Input + t.Output, l.Tokens}
+		return &Breach{Limit: LimitCost, Value: cost / picoPerMicro, Max: l.Cost}
+	case l.Tokens > 0 && t.Input+t.Output+t.Estimated >= l.Tokens:
+		return &Breach{Limit: LimitTokens, Value: t.Input + t.Output + t.Estimated, Max: l.Tokens, Estimated: t.Estimated}
 	case l.Duration > 0 && active >= l.Duration:
-		return &Breach{LimitDuration, active, l.Duration}
+		return &Breach{Limit: LimitDuration, Value: active, Max: l.Duration}
 	case more && l.Steps > 0 && t.Steps >= l.Steps:
-		return &Breach{LimitSteps, int64(t.Steps), int64(l.Steps)}
+		return &Breach{Limit: LimitSteps, Value: int64(t.Steps), Max: int64(l.Steps)}
 	}
 	return nil
 }

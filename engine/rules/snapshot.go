@@ -8,7 +8,7 @@ import (
 )
 
 // snapshotVersion changes whenever the meaning of a snapshot does; another one is ignored.
-const snapshotVersion = 11
+const snapshotVersion = 12
 
 // The stored form of a State: what Fold would compute, without the caches. It is derived,
 // kept under the head it belongs to, and may be lost at any time.

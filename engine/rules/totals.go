@@ -15,7 +15,9 @@ type Totals struct {
 	Output   int64 // completion tokens
 	Calls    int   // model calls
 	Attempts int   // failed attempts
-	Scripted int   // model calls answered by a script or a tape
+
+	Estimated int64 // tokens that no provider told, by our estimate
+	Scripted  int   // model calls answered by a script or a tape
 
 	// Performed are visits that were performed and ended, and Reused those that took an earlier result in place of that.
 	// Visits that only take values over, and empty fan-outs, are neither.
@@ -52,6 +54,9 @@ func (t *Totals) add(u protocol.Usage) {
 	count(&t.Input, u.Input)
 	count(&t.Cached, u.Cached)
 	count(&t.Output, u.Output)
+	if u.Stop != protocol.StopOverflow {
+		t.Estimated += u.Held
+	}
 	if strings.HasPrefix(u.Model, "script/") || strings.HasPrefix(u.Model, "tape/") {
 		t.Scripted++
 	}

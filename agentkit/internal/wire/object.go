@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 )
 
 // Object writes a JSON object with its members in the order they are added, nothing escaped
@@ -50,3 +52,18 @@ func Encode(v any) ([]byte, error) {
 	}
 	return b.Bytes()[:b.Len()-1], nil
 }
+
+// With adds members to an object, by their names in order.
+func With(object []byte, members map[string]json.RawMessage) []byte {
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		key, _ := Encode(name) // a string always has a JSON form
+		if object = object[:len(object)-1]; len(object) > 1 {
+			object = append(object, ',')
+		}
+		object = append(append(append(append(object, key...), ':'), members[name]...), '}')
+	}
+	return object
+}
+
+// Self names the address, and with it the wire, and the model that a reply belongs to, without telling where that is.
+func Self(url, id string) string { return Key([]byte(url + " " + id))[:16] }

@@ -86,6 +86,9 @@ func tokens(d protocol.Usage) string {
 	if d.Output != nil {
 		text += fmt.Sprintf("  out %d", *d.Output)
 	}
+	if d.Held > 0 && d.Stop != protocol.StopOverflow {
+		text += fmt.Sprintf("  about %d more, by an estimate", d.Held)
+	}
 	switch d.Stop {
 	case protocol.StopLength:
 		text += "  cut off"
