@@ -9,9 +9,9 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 
+	"wf/cas"
 	"wf/engine/rules"
 	"wf/protocol"
 	"wf/protocol/tree"
@@ -96,8 +96,8 @@ func mergeOf(from rules.Records, rec *protocol.StepRecord) (string, error) {
 var errCopyGone = &protocol.Error{Code: "copy_gone", Message: "the copy of the workspace in which the agent worked is gone",
 	Hint: "wf fork begins the step anew"}
 
-// enterOwn has a visit work in its own copy, which is made unless an earlier attempt has. leave is to be called when the visit has
-// ended, well or not.
+// enterOwn has a visit work in its own copy. It is made anew, so that each attempt begins with the same files, unless the visit goes on in
+// the one that it worked in. leave is to be called when the visit has ended, well or not.
 func (e *Engine) enterOwn(ctx context.Context, x *assignment, emit roles.Emit) (leave func(), err error) {
 	turn := &x.turn
 	if e.Copies == "" {
@@ -114,7 +114,11 @@ func (e *Engine) enterOwn(ctx context.Context, x *assignment, emit roles.Emit) (
 		}
 	}()
 	base, layered := roles.InLayers(mark)
-	made := mark != "" && base == x.own.base.String()
+	goesOn, acted, err := goesOnInCopy(turn)
+	if err != nil {
+		return nil, err
+	}
+	made := goesOn && mark != "" && base == x.own.base.String()
 	if made && layered {
 		if unmount, err = e.mountAgain(x, o); copyGone(err) {
 			made, err = false, nil
@@ -123,7 +127,7 @@ func (e *Engine) enterOwn(ctx context.Context, x *assignment, emit roles.Emit) (
 		}
 	}
 	if !made {
-		if slices.ContainsFunc(turn.Transcript, func(x protocol.Entry) bool { return x.Type == protocol.EvToolCall }) {
+		if acted {
 			return nil, fmt.Errorf("%s: %s: %w", turn.Step, o.Files(), errCopyGone)
 		}
 		if mark != "" {
@@ -146,6 +150,30 @@ func (e *Engine) enterOwn(ctx context.Context, x *assignment, emit roles.Emit) (
 		}
 		_ = o.Close() // nothing was written to the lock
 	}, nil
+}
+
+// goesOnInCopy reports whether an attempt goes on where the one before it ended, and whether that may have changed files. What a
+// command did before it was cut off is not recorded: it begins anew. So does an agent whose attempt failed, unless that keeps what it did.
+func goesOnInCopy(turn *protocol.Turn) (goesOn, acted bool, err error) {
+	if turn.Role.Action == protocol.ActRun {
+		return false, false, nil
+	}
+	goesOn = true
+	for i := range turn.Transcript {
+		switch x := &turn.Transcript[i]; x.Type {
+		case protocol.EvToolCall:
+			goesOn, acted = true, true
+		case protocol.EvAttemptFailed:
+			d, err := cas.DecodeData[protocol.AttemptFailed](&x.Event)
+			if err != nil {
+				return false, false, fmt.Errorf("event %d: %w", x.Seq, err)
+			}
+			if !d.Keeps && turn.Role.Action == protocol.ActPrompt {
+				goesOn, acted = false, false
+			}
+		}
+	}
+	return goesOn, acted, nil
 }
 
 // aside has git look for no repository above the workspace of a turn.

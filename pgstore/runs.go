@@ -97,6 +97,13 @@ update wf.runs r set due = clock.now + $3, woken = false from clock where r.run 
 	orphan = `worker is not null and (worker = any($5::bytea[]) or not exists (select from wf.workers w where w.id = runs.worker))`
 )
 
+// freeEnded releases what dead workers have of runs that have ended, such as one that was cancelled after its worker was killed: none of
+// them is ever due again, so that no other worker takes it over.
+const freeEnded = `with d as materialized (select run, worker from wf.runs where worker is not null and state in ('done', 'failed', 'cancelled')
+	and (worker = any($1::bytea[]) or not exists (select from wf.workers w where w.id = runs.worker)) limit $2 for no key update skip locked),
+	c as (update wf.heads h set token = null, worker = null from d where h.name = 'run/' || d.run and h.worker = d.worker returning d.run)
+	update wf.runs set worker = null where run = any(array(select run from c))`
+
 var takeFree, takeOrphans = fmt.Sprintf(takeDue, free), fmt.Sprintf(takeDue, orphan)
 
 // handover is how long a run that was given out is given to no other process, before it is claimed.
@@ -124,7 +131,9 @@ func (s *Store) Due(ctx context.Context, have []string, limit int) (out []protoc
 		return err
 	}
 	if err = take(takeFree); err == nil && len(out) < min(limit, mostDue) && s.orphans.due(s.o.Lease) {
-		err = take(takeOrphans)
+		if err = take(takeOrphans); err == nil {
+			_, err = s.query(ctx, freeEnded, dead, long(mostDue))
+		}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("runs that are due: %w", err)

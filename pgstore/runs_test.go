@@ -216,6 +216,47 @@ func TestRunsOfDeadWorkersAreGivenOut(t *testing.T) {
 	}
 }
 
+// A run that was cancelled after its worker was killed is driven by no process, once that is known to be dead.
+func TestF507AnEndedRunOfADeadWorkerIsNotDriven(t *testing.T) {
+	dsn := fresh(t, running(t))
+	s := must(pgstore.Open(t.Context(), dsn, pgstore.Options{Poll: 20 * time.Millisecond, Lease: 300 * time.Millisecond}))(t)
+	t.Cleanup(func() { s.Close() })
+	states := map[protocol.RunID]protocol.RunStatus{"killed": protocol.Cancelled, "gone": protocol.Cancelled, "waits": protocol.Waiting}
+	for run, state := range states {
+		beginRun(t, s, cas.Standing{Run: run, State: state})
+	}
+	if err := server.Exec(t.Context(), dsn, `insert into wf.workers select '\x01', 1, now(), 'h', 1, max(writer), 300 from (values (1)) t(writer);
+		update wf.heads set token = '\x01', worker = case name when 'run/gone' then '\x02'::bytea else '\x01' end where starts_with(name, 'run/');
+		update wf.runs r set worker = h.worker from wf.heads h where h.name = 'run/' || r.run`); err != nil {
+		t.Fatal(err)
+	}
+	claimed := func() []string {
+		return must(server.Ask(t.Context(), dsn, `select string_agg(substr(name, 5), ' ' order by name) from wf.heads where worker is not null`))(t)
+	}
+	due(t, s)
+	if got := claimed(); !slices.Contains(got, "killed waits") {
+		t.Errorf("before anything was heard: %q", got)
+	}
+	for slices.Contains(claimed(), "killed waits") {
+		due(t, s)
+		if err := s.AwaitDue(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := claimed(); !slices.Equal(got, []string{"waits"}) {
+		t.Errorf("claimed are %q", got)
+	}
+	for run := range states {
+		if driven := must(open(t, dsn).Driven(t.Context(), run))(t); driven != (run == "waits") {
+			t.Errorf("%s: driven %t", run, driven)
+		}
+	}
+	c := must(s.Claim(t.Context(), "waits"))(t)
+	if err := c.Release(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
 // A run that may leave its machine is given to another one once no process of its own is there, and has not taken it for two leases: neither while
 // one beats, nor at once when that ends, nor before one that was killed is known to be dead.
 func TestARunLeavesItsMachineWhenNoProcessIsThere(t *testing.T) {

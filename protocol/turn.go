@@ -125,6 +125,13 @@ type History struct {
 // Ancestors are the records that may have come before the visit.
 func (h *History) Ancestors() *Records { return h.Records.With(h.Past...) }
 
+// Told are the messages to a visit with no more than a limit of what happened before it, of which the newest is there.
+type Told struct {
+	Messages []Message
+	Earlier  int // bytes, as JSON, of what they say of earlier visits and steps
+	Omitted  int // earlier visits of the conversation, the oldest, that they leave out
+}
+
 // Past is a StepRecord with its payloads.
 type Past struct {
 	CID        Link

@@ -20,7 +20,7 @@ import (
 //
 //	ROOT/RUN/KEY/files   what the visit sees as its workspace
 //	ROOT/RUN/KEY/own     what confined commands keep beside it: HOME, TMPDIR, caches
-//	ROOT/RUN/KEY/ready   written last: the copy is whole, and what is in it is what the visit made of it
+//	ROOT/RUN/KEY/ready   written last: the copy is whole, and what is in it is what the visit made of it; a command begins anew all the same
 //	ROOT/RUN/KEY.lock    held while a process works in it; its time is when it was last used
 //
 // With a key of ForkKey it is that of a fork, or of a run that has moved to this machine, in which all of its visits work, and other runs

@@ -218,10 +218,15 @@ func (r *Run) turnParts(turn protocol.Turn, part func(name string, value []byte)
 	if turn.Stdin != nil {
 		add("stdin", turn.Stdin)
 	}
-	for _, p := range told.History {
-		add(fmt.Sprintf("step %s#%d", p.Role, p.Visit), p)
+	for _, raw := range told.History {
+		var p pastJSON
+		err = errors.Join(err, json.Unmarshal(raw, &p))
+		part(fmt.Sprintf("step %s#%d", p.Role, p.Visit), append(slices.Clip(raw), '\n'))
 	}
 	add("messages", told.Messages)
+	if told.Omitted != nil {
+		add("omitted", told.Omitted)
+	}
 	return err
 }
 

@@ -20,6 +20,9 @@ import (
 	"wf/roles/workspace"
 )
 
+// Messages builds what is sent to an agent, with at most limit bytes of what happened before.
+type Messages func(h protocol.History, limit int) (protocol.Told, error)
+
 // Run performs run roles: a command by sh -c, in the workspace, in its own process group.
 //
 // The command reads the turn as JSON (wf.turn/v1) in the file named by WF_TURN, and on stdin unless the role
@@ -36,7 +39,7 @@ import (
 // again, with the same WF_STEP_KEY.
 type Run struct {
 	// Messages builds what an agent in the place of the command would be sent; nil is none.
-	Messages func(protocol.History) ([]protocol.Message, error)
+	Messages Messages
 	// Environ is the environment as name=value; nil is that of the process.
 	Environ []string
 	// ModelKeys are further variables that no command inherits, as the configuration names them.

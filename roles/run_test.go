@@ -2,7 +2,6 @@ package roles
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -104,8 +103,8 @@ func TestW21CommandReadsTheTurn(t *testing.T) {
 			{CID: first, Role: "test", Visit: 1, Parents: []protocol.Link{start}, EdgePrompt: "go", Status: protocol.StepOK, Text: "red"},
 		},
 	}
-	run := Run{Messages: func(h protocol.History) ([]protocol.Message, error) {
-		return []protocol.Message{{Role: "system", Content: "be brief"}, {Role: "user", Content: "fix <it>"}}, nil
+	run := Run{Messages: func(protocol.History, int) (protocol.Told, error) {
+		return protocol.Told{Messages: []protocol.Message{{Role: "system", Content: "be brief"}, {Role: "user", Content: "fix <it>"}}}, nil
 	}}
 	c, err := run.Perform(t.Context(), turn, new(watcher).emit)
 	if err != nil {
@@ -416,13 +415,13 @@ func TestTurnSchemaIsJSON(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := json.Marshal(rendered)
-	if err != nil {
+	var out strings.Builder
+	if err := rendered.write(&out); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{`"item":{"index":1,"value":"b"}`, `"output_schema":{"type":"object"}`, `"messages":[]`, `"history":[]`} {
-		if !strings.Contains(string(out), want) {
-			t.Errorf("%s lacks %s", out, want)
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%s lacks %s", out.String(), want)
 		}
 	}
 }

@@ -43,7 +43,7 @@ func newEngine(t *testing.T) *engine.Engine {
 		}
 	})
 	return &engine.Engine{Store: s, Version: "test", Performers: map[protocol.Action]roles.Performer{
-		protocol.ActPrompt: agentkit.Agent{}, protocol.ActRun: &roles.Run{Messages: prompt.BuildMessages, Walls: roles.Bare{Name: "a test"}},
+		protocol.ActPrompt: agentkit.Agent{}, protocol.ActRun: &roles.Run{Messages: prompt.Within, Walls: roles.Bare{Name: "a test"}},
 		protocol.ActAsk: roles.Ask{}, protocol.ActWait: roles.Wait{}, protocol.ActSet: roles.Set{},
 	}}
 }

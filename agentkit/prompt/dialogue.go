@@ -33,6 +33,7 @@ type exchange struct {
 	visit  *protocol.Past
 	user   string // the message to the visit, and what the visit answered: of a conversation
 	answer string
+	size   int // of both, as JSON
 
 	shared *protocol.Layers[string, json.RawMessage] // what tasks left shared
 }
@@ -127,6 +128,7 @@ func (t *dialogue) add(v *protocol.Past) error {
 		if strings.TrimSpace(x.answer) == "" {
 			x.answer = t.format.silent
 		}
+		x.size = jsonSize(x.turns())
 	}
 	t.last, t.summary = x, ""
 	return nil
@@ -141,8 +143,18 @@ func (t *dialogue) visits() int {
 }
 
 // parts is what the next user message is made of.
-func (t *dialogue) parts(v *protocol.Past) userParts {
-	u := userParts{visit: v, summary: t.summary, since: t.since(v), past: t.past}
+func (t *dialogue) parts(v *protocol.Past) userParts { return t.partsOf(v, nil) }
+
+// partsOf is parts with the newest of the steps since, as far as more, where it is not nil, says so.
+func (t *dialogue) partsOf(v *protocol.Past, more func(*protocol.Past) bool) userParts {
+	u := userParts{visit: v, summary: t.summary, past: t.past}
+	u.since, u.newest = t.since(v, more)
+	if u.newest != nil {
+		u.older = t.past.Above(v.Parents) - len(u.since)
+		if known := t.known(); known != nil {
+			u.older -= t.past.Above([]protocol.Link{known.CID})
+		}
+	}
 	if t.last == nil && t.covers == nil {
 		u.inputs = t.inputs
 	}
@@ -151,24 +163,25 @@ func (t *dialogue) parts(v *protocol.Past) userParts {
 
 // since are the steps above a visit that no message holds yet, and that lie above none that one does, in
 // depth-first post-order over parents: what happened since the visit before. A parent that is no
-// step is where the run started. No more of the past is looked at than lies between.
-func (t *dialogue) since(v *protocol.Past) []*protocol.Past {
+// step is where the run started. No more of the past is looked at than lies between, nor than more wants: it is asked with each step,
+// the newest first, and the one that it does not want is given beside those before it.
+func (t *dialogue) since(v *protocol.Past, more func(*protocol.Past) bool) (out []*protocol.Past, next *protocol.Past) {
 	f := frontier{past: t.past, at: map[protocol.Link]*reached{}}
 	for _, l := range v.Parents {
 		f.reach(l, false)
 	}
 	last := t.last
-	known := t.covers // comes before all visits
-	if last != nil {
-		known = last.visit
-	}
-	if known != nil {
+	if known := t.known(); known != nil {
 		f.reach(known.CID, true)
 	}
 	for f.fresh > 0 {
 		x := f.list[len(f.list)-1]
 		if f.list = f.list[:len(f.list)-1]; !x.known {
+			if more != nil && x.past.Compaction == nil && !more(x.past) {
+				return f.order(v), x.past
+			}
 			f.fresh--
+			x.fresh = true
 		}
 		for _, l := range x.past.Parents {
 			f.reach(l, x.known)
@@ -181,7 +194,15 @@ func (t *dialogue) since(v *protocol.Past) []*protocol.Past {
 			}
 		}
 	}
-	return f.order(v)
+	return f.order(v), nil
+}
+
+// known is the newest record that the messages hold, nil for none.
+func (t *dialogue) known() *protocol.Past {
+	if t.last != nil {
+		return t.last.visit
+	}
+	return t.covers // comes before all visits
 }
 
 // reached is a step above a visit.
@@ -189,6 +210,7 @@ type reached struct {
 	past  *protocol.Past
 	rank  int
 	known bool // a message holds it, or a step below it
+	fresh bool // it was come to, and is not known
 	seen  bool
 }
 
@@ -222,7 +244,7 @@ func (f *frontier) reach(l protocol.Link, known bool) {
 	f.list = slices.Insert(f.list, at, x)
 }
 
-// order lists what is not known above v.
+// order lists what is fresh above v.
 func (f *frontier) order(v *protocol.Past) (out []*protocol.Past) {
 	type frame struct {
 		past *protocol.Past
@@ -234,7 +256,7 @@ func (f *frontier) order(v *protocol.Past) (out []*protocol.Past) {
 		if top.next < len(top.past.Parents) {
 			x := f.at[top.past.Parents[top.next]]
 			top.next++
-			if x != nil && !x.known && !x.seen {
+			if x != nil && x.fresh && !x.seen {
 				x.seen = true
 				stack = append(stack, frame{past: x.past})
 			}

@@ -55,7 +55,8 @@ func TestWhatHappenedSinceIsTheSameHoweverItIsFound(t *testing.T) {
 		before := dialogue{format: formats[1], past: past, covers: c.covers}
 		for i, v := range visits {
 			var got []protocol.Link
-			for _, p := range before.since(v) {
+			since, _ := before.since(v, nil)
+			for _, p := range since {
 				got = append(got, p.CID)
 			}
 			if !slices.Equal(got, want[i]) {

@@ -53,7 +53,7 @@ func inputsV1(inputs protocol.JSON, mentions []string) string {
 
 // sinceV1 tells what happened since the visit before.
 func sinceV1(u *userParts) string {
-	if len(u.since) == 0 {
+	if len(u.since) == 0 && u.older == 0 {
 		return ""
 	}
 	direct := make(map[*protocol.Past]bool, len(u.visit.Parents))
@@ -95,8 +95,8 @@ func sinceV1(u *userParts) string {
 	if u.visit.Resumes == (protocol.Link{}) {
 		parts[0] = "## What happened so far"
 	}
-	if dropped > 0 {
-		parts = append(parts, moreV1(dropped, newest.CID))
+	if dropped += u.older; dropped > 0 {
+		parts = append(parts, moreV1(dropped, cmp.Or(newest, u.newest).CID))
 	}
 	return Join(append(parts, entries...)...)
 }

@@ -52,6 +52,9 @@ type userParts struct {
 	inputs  protocol.JSON    // on the first visit of a conversation
 	since   []*protocol.Past // what happened since the visit before, oldest first
 	past    *protocol.Records
+
+	older  int            // steps that happened before since, of a message within a limit
+	newest *protocol.Past // of these, nil for none
 }
 
 // formatOf is the one that a run keeps.
@@ -77,24 +80,31 @@ func build(formats map[int]format, h protocol.History) ([]protocol.Message, erro
 		return f.taskMessages(&h, t)
 	}
 	u := t.parts(&h.Visit)
-	last := protocol.Message{Role: protocol.RoleUser, Content: f.user(&u)}
+	return t.messages(f.system(&h), t.visits(), f.user(&u)), nil
+}
 
-	n, system := 1, f.system(&h)
+// messages are those of a prompt with the newest visits of the dialogue.
+func (t *dialogue) messages(system string, visits int, last string) []protocol.Message {
+	n := 1
 	if system != "" {
 		n = 2
 	}
-	messages := make([]protocol.Message, n+2*t.visits())
+	messages := make([]protocol.Message, n+2*visits)
 	if system != "" {
 		messages[0] = protocol.Message{Role: protocol.RoleSystem, Content: system}
 	}
 	at := len(messages) - 1
-	messages[at] = last
-	for x := t.last; x != nil; x = x.before {
+	messages[at] = protocol.Message{Role: protocol.RoleUser, Content: last}
+	for x := t.last; visits > 0; x, visits = x.before, visits-1 {
 		at -= 2
-		messages[at] = protocol.Message{Role: protocol.RoleUser, Content: x.user}
-		messages[at+1] = protocol.Message{Role: protocol.RoleAssistant, Content: x.answer}
+		messages[at], messages[at+1] = x.turns()
 	}
-	return messages, nil
+	return messages
+}
+
+// turns are the two messages of an earlier visit.
+func (x *exchange) turns() (user, answer protocol.Message) {
+	return protocol.Message{Role: protocol.RoleUser, Content: x.user}, protocol.Message{Role: protocol.RoleAssistant, Content: x.answer}
 }
 
 // conversation is the visits a prompt renders before its own, oldest first.

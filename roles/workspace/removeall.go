@@ -4,10 +4,24 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+
+	"golang.org/x/sys/unix"
 )
 
-// RemoveAll removes a directory that a run worked in, also where a directory in it cannot be written.
+// outlived is how often a directory is removed in which something new turns up meanwhile.
+const outlived = 100
+
+// RemoveAll removes a directory that a run worked in, also where a directory in it cannot be written, and where a program that
+// outlived its command writes in it: what is removed once does not come back.
 func RemoveAll(dir string) error {
+	err := removeAll(dir)
+	for n := 1; n < outlived && errors.Is(err, unix.ENOTEMPTY); n++ {
+		err = removeAll(dir)
+	}
+	return err
+}
+
+func removeAll(dir string) error {
 	err := os.RemoveAll(dir)
 	if !errors.Is(err, fs.ErrPermission) {
 		return err

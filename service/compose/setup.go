@@ -114,7 +114,7 @@ func (u *Setup) Engine(s store.Store, watch func(api.Update)) *engine.Engine {
 
 		Performers: map[protocol.Action]roles.Performer{
 			protocol.ActPrompt: agent,
-			protocol.ActRun:    &roles.Run{Messages: prompt.BuildMessages, Walls: walls{u}, System: sandbox.Allowed},
+			protocol.ActRun:    &roles.Run{Messages: prompt.Within, Walls: walls{u}, System: sandbox.Allowed},
 			protocol.ActAsk:    roles.Ask{},
 			protocol.ActWait:   roles.Wait{},
 			protocol.ActSet:    roles.Set{},

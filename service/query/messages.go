@@ -12,6 +12,7 @@ import (
 	"wf/cas"
 	"wf/engine"
 	"wf/protocol"
+	"wf/roles"
 )
 
 // Messages builds what a visit was sent first, beside what the visit that it resumes was sent.
@@ -40,8 +41,15 @@ func Messages(ctx context.Context, e *engine.Engine, run protocol.RunID, step st
 		return nil, fmt.Errorf("%s:%s: %w", run, step, err)
 	}
 	prompts := make([][]protocol.Message, len(histories))
+	build := prompt.BuildMessages
+	if x.Action == protocol.ActRun { // what its turn had
+		build = func(h protocol.History) ([]protocol.Message, error) {
+			told, err := prompt.Within(h, roles.HistoryMax)
+			return told.Messages, err
+		}
+	}
 	for i, h := range histories {
-		if prompts[i], err = prompt.BuildMessages(h); err != nil {
+		if prompts[i], err = build(h); err != nil {
 			return nil, fmt.Errorf("%s: %w", wanted[i], err)
 		}
 	}
