@@ -24,7 +24,7 @@ type Workflow struct {
 	WebhookProblem string `json:"webhook_problem,omitempty"`
 	// Stopped is since when its schedule or webhook, which was served, starts nothing: its problem says why.
 	Stopped    *Time  `json:"stopped_since,omitempty"`
-	Problem    string `json:"problem"`              // why it cannot be started, "" if it can
+	Problem    string `json:"problem"`              // why it cannot be started, "" if it can; of a hub also that its workers have different definitions
 	Definition CID    `json:"definition,omitempty"` // of a valid one
 	// Waits: it is started neither by a client nor by the clock before a person trusts it on that
 	// machine, with wf trust.
@@ -69,7 +69,7 @@ const (
 
 // Start is what a run is started with.
 type Start struct {
-	Workflow    string                     `json:"workflow"` // name or file of one that is listed
+	Workflow    string                     `json:"workflow"` // name or file of one that is listed; NAME@CID starts only the definition of that CID
 	Inputs      map[string]json.RawMessage `json:"inputs,omitempty"`
 	Title       string                     `json:"title,omitempty"`
 	Description string                     `json:"description,omitempty"`

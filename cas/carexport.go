@@ -142,7 +142,7 @@ func (unnoted) Moves(context.Context, Head) (*Moves, error) { return nil, nil }
 
 // evidence reads the file of the store, which holds it for less than a transaction does.
 func (s *Store) evidence(ctx context.Context) (*storeEvidence, error) {
-	return openEvidence(ctx, s.Dir(), s.opts.wait())
+	return openEvidence(ctx, s.Dir(), s.opts)
 }
 
 // export is one that is being written.

@@ -56,7 +56,8 @@ type queue struct {
 	mu      sync.Mutex
 	waiting []*request
 	running bool
-	crowded bool // the last transaction held several batches: it pays to wait for the others
+	leave   context.CancelFunc // ends the wait of the committer for the store; nil while it does not wait
+	crowded bool               // the last transaction held several batches: it pays to wait for the others
 	closed  bool
 	idle    sync.WaitGroup
 	recent  recent
@@ -176,8 +177,23 @@ func (q *queue) withdraw(r *request) bool {
 	i := slices.Index(q.waiting, r)
 	if i >= 0 {
 		q.waiting = slices.Delete(q.waiting, i, i+1)
+		if len(q.waiting) == 0 && q.leave != nil {
+			q.leave()
+		}
 	}
 	return i >= 0
+}
+
+// awaited is a context for the committer's wait for the store, which ends when no batch waits any more.
+func (q *queue) awaited() context.Context {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	ctx, leave := context.WithCancel(context.Background())
+	q.leave = leave
+	if len(q.waiting) == 0 {
+		leave()
+	}
+	return ctx
 }
 
 // take gives what waits.
@@ -188,6 +204,10 @@ func (q *queue) take(limit int) []*request {
 	out := slices.Clone(q.waiting[:n])
 	q.waiting = slices.Delete(q.waiting, 0, n)
 	q.crowded = n > 1
+	if q.leave != nil {
+		q.leave()
+		q.leave = nil
+	}
 	return out
 }
 
@@ -216,7 +236,11 @@ func (q *queue) finish() {
 // drain is the committer: one transaction for all that wait, until none does.
 func (s *Store) drain() {
 	for !s.queue.ended() {
-		h, err := s.gate.enter(context.Background(), true)
+		ctx := s.queue.awaited()
+		h, err := s.gate.enter(ctx, true)
+		if err != nil && ctx.Err() != nil {
+			continue // the callers left; others may have come since
+		}
 		if err != nil {
 			for _, r := range s.queue.take(1 << 30) {
 				r.done <- err

@@ -368,7 +368,7 @@ func (w *rewriter) swap(ctx context.Context) error {
 func (s *Store) alone(ctx context.Context, f func(path string) error) error {
 	resume := s.gate.pause()
 	defer resume()
-	g, err := bareGate(s.Dir(), s.opts.wait())
+	g, err := bareGate(s.Dir(), s.opts)
 	if err != nil {
 		return err
 	}

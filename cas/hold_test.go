@@ -2,10 +2,14 @@ package cas
 
 import (
 	"context"
+	"errors"
+	"path/filepath"
 	"testing"
 	"time"
 
 	bolt "go.etcd.io/bbolt"
+
+	"wf/files"
 )
 
 // HoldForTest keeps the store for writing while f runs.
@@ -16,6 +20,18 @@ func HoldForTest(s *Store, f func() error) error {
 // ReadForTest keeps the store for reading while f runs.
 func ReadForTest(s *Store, f func() error) error {
 	return s.view(context.Background(), func(*bolt.Tx) error { return f() })
+}
+
+// StoppedForTest reports whether a process is stopped, as a wait for it finds out.
+func StoppedForTest(pid int) bool { return stoppedProcess(pid) }
+
+// TurnForTest keeps the turn of a store while f runs, and goes no further.
+func TurnForTest(dir string, f func() error) error {
+	turn, err := openLock(filepath.Join(dir, fileTurn), false)
+	if err != nil {
+		return err
+	}
+	return errors.Join(files.WaitLock(turn, false), f(), files.FreeLock(turn))
 }
 
 // WaitForTest changes how long a store is waited for, between two calls.

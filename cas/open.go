@@ -26,7 +26,8 @@ type Options struct {
 	ReadOnly bool
 	// AnyOwner also opens a directory that belongs to another user.
 	AnyOwner bool
-	// Wait is how long to queue for a store that another process holds; default 5 s.
+	// Wait is how long to queue for a store that other processes hold; by default as long as that goes on: a stopped process is waited
+	// for 25 s, and one that neither commits nor gives the store to another for 10 min. Warn is called with a wait of a second.
 	Wait time.Duration
 	// Before, when set, is called before each operation on disk. Its error takes the place
 	// of the operation; tests make operations fail by it, or end the process there.
@@ -35,17 +36,10 @@ type Options struct {
 	// used: it is made again. Without it those are used that were sealed without one.
 	Seal []byte
 	// Warn is called with what went wrong without harm to what is stored: a derived value that could
-	// not be written. It must not block; nil is allowed.
+	// not be written, a wait for another process. It must not block; nil is allowed.
 	Warn func(error)
 	// Now is the clock, unix µs, for moves that carry no time; default the system's.
 	Now func() int64
-}
-
-func (o *Options) wait() time.Duration {
-	if o.Wait > 0 {
-		return o.Wait
-	}
-	return defaultWait
 }
 
 // Op is an operation on disk, for Options.Before.
@@ -97,11 +91,13 @@ func (o *Options) before(op Op) error {
 	return o.Before(op)
 }
 
-func (s *Store) warn(err error) {
-	if s.opts.Warn != nil {
-		s.opts.Warn(err)
+func (o *Options) warn(err error) {
+	if o.Warn != nil {
+		o.Warn(err)
 	}
 }
+
+func (s *Store) warn(err error) { s.opts.warn(err) }
 
 // ours are the names that a directory may hold before a store is made in it.
 var ours = []string{fileDB, fileLock, fileTurn, dirBlobs, dirRuns, "config.yaml", ".gitignore", "trust", "tmp", fileBackup, fileLinks}
@@ -112,7 +108,7 @@ var ours = []string{fileDB, fileLock, fileTurn, dirBlobs, dirRuns, "config.yaml"
 //
 // Errors wrap ErrStore where dir holds something else, is damaged, cut short or on a network
 // file system, ErrNewerStore for a later layout, ErrReadOnly, ErrDiskFull, and ErrBusy when
-// the store stayed held for Options.Wait. Whatever the error, no store is moved, shortened or
+// the store stayed held, see Options.Wait. Whatever the error, no store is moved, shortened or
 // made anew.
 func Open(ctx context.Context, dir string, o Options) (*Store, error) {
 	dir, err := filepath.Abs(dir)

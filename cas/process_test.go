@@ -50,19 +50,25 @@ func flock(t *testing.T, f *os.File) {
 // child is another process: "append DIR RUN N" appends and prints each seq once it is durable;
 // N is −1 for ever. "hold DIR" prints held and keeps the store until stdin closes, "read DIR"
 // keeps it for reading. "drive DIR RUN" says driven and drives a run until stdin closes, "redrive
-// DIR RUN N" begins to drive it and stops N times. "backup DIR TO" makes a gentle backup, and after each part of it prints a line and reads one.
+// DIR RUN N" begins to drive it and stops N times. "slow" is append on a slow disk, with the patience of users; "turn DIR" keeps the turn. "backup DIR TO" makes a gentle backup, and after each part of it prints a line and reads one.
 func child(args []string) error {
 	ctx := context.Background()
 	o := cas.Options{Wait: patience}
 	if n, err := strconv.Atoi(os.Getenv(killEnv)); err == nil {
 		o.Before = killAfter(n)
 	}
+	if args[0] == "turn" {
+		return cas.TurnForTest(args[1], held)
+	}
+	if args[0] == "slow" {
+		o = cas.Options{Before: slowDisk, Warn: func(err error) { fmt.Println("told", err) }}
+	}
 	s, err := cas.Open(ctx, args[1], o)
 	if err != nil {
 		return err
 	}
 	switch args[0] {
-	case "append":
+	case "append", "slow":
 		n, err := strconv.Atoi(args[3])
 		if err != nil {
 			return err
@@ -112,16 +118,26 @@ func child(args []string) error {
 		if args[0] == "read" {
 			hold = cas.ReadForTest
 		}
-		err = hold(s, func() error {
-			fmt.Println("held")
-			_, err := io.Copy(io.Discard, os.Stdin)
-			return err
-		})
-		if err != nil {
+		if err := hold(s, held); err != nil {
 			return err
 		}
 	}
 	return s.Close()
+}
+
+// held says so, and returns when stdin closes.
+func held() error {
+	fmt.Println("held")
+	_, err := io.Copy(io.Discard, os.Stdin)
+	return err
+}
+
+// slowDisk makes 200 commits last longer than any one process was once waited for.
+func slowDisk(op cas.Op) error {
+	if op == cas.OpCommit {
+		<-time.After(40 * time.Millisecond)
+	}
+	return nil
 }
 
 func appendEvents(ctx context.Context, s *cas.Store, run protocol.RunID, n int) error {

@@ -32,7 +32,7 @@ func TestEveryMoveIsInTheReflog(t *testing.T) {
 		old = b.Link
 		want = append(want, line)
 	}
-	d, err := openEvidence(ctx, s.Dir(), s.opts.wait())
+	d, err := openEvidence(ctx, s.Dir(), s.opts)
 	if err != nil {
 		t.Fatal(err)
 	}

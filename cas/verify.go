@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"maps"
 	"slices"
-	"time"
 
 	"wf/protocol"
 )
@@ -26,6 +25,8 @@ type VerifyOptions struct {
 	// LastSeen are the heads as they were seen before, kept outside the store. A run that
 	// no longer holds its last seen event was rolled back.
 	LastSeen PinnedHeads
+	// Warn is as in Options, for VerifyDir.
+	Warn func(error)
 }
 
 // Report is what a verification found.
@@ -46,15 +47,15 @@ const findingsMax = 1000
 // use the store meanwhile. An error means that it could not be read at all; faults are in
 // the report.
 func Verify(ctx context.Context, s *Store, o VerifyOptions) (Report, error) {
-	return verifyDir(ctx, s.Dir(), s.opts.wait(), o)
+	return verifyDir(ctx, s.Dir(), s.opts, o)
 }
 
 // VerifyDir is Verify for a store that may not open any more. It changes nothing.
 func VerifyDir(ctx context.Context, dir string, o VerifyOptions) (Report, error) {
-	return verifyDir(ctx, dir, defaultWait, o)
+	return verifyDir(ctx, dir, Options{Warn: o.Warn}, o)
 }
 
-func verifyDir(ctx context.Context, dir string, patience time.Duration, o VerifyOptions) (Report, error) {
+func verifyDir(ctx context.Context, dir string, of Options, o VerifyOptions) (Report, error) {
 	there, err := look(dir, func(fs.FileInfo) error { return nil })
 	if err == nil && !there {
 		err = errNoStore
@@ -62,7 +63,7 @@ func verifyDir(ctx context.Context, dir string, patience time.Duration, o Verify
 	if err != nil {
 		return Report{}, fmt.Errorf("verify %s: %w", dir, err)
 	}
-	d, err := openEvidence(ctx, dir, patience)
+	d, err := openEvidence(ctx, dir, of)
 	if err != nil {
 		return Report{}, fmt.Errorf("verify %s: %w", dir, err)
 	}
@@ -93,14 +94,14 @@ func verifyDir(ctx context.Context, dir string, patience time.Duration, o Verify
 		return r, nil
 	}
 	d.close()
-	err = v.opens(ctx, dir, patience, &r)
+	err = v.opens(ctx, dir, of, &r)
 	return r, err
 }
 
 // opens opens a store that is sound by its parts, as every program does that uses it: what that
 // refuses is a fault too.
-func (v *Verifier) opens(ctx context.Context, dir string, patience time.Duration, r *Report) error {
-	s, err := Open(ctx, dir, Options{MustExist: true, ReadOnly: true, AnyOwner: true, Wait: patience})
+func (v *Verifier) opens(ctx context.Context, dir string, of Options, r *Report) error {
+	s, err := Open(ctx, dir, Options{MustExist: true, ReadOnly: true, AnyOwner: true, Wait: of.Wait, Warn: of.Warn})
 	if err == nil {
 		_, err = s.Heads(ctx, "")
 		err = errors.Join(err, s.Close())

@@ -47,12 +47,12 @@ type storeEvidence struct {
 	loose     map[[32]byte]loose               // blocks the index does not tell of
 }
 
-func openEvidence(ctx context.Context, dir string, patience time.Duration) (*storeEvidence, error) {
+func openEvidence(ctx context.Context, dir string, o Options) (*storeEvidence, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", protocol.ErrStore, err)
 	}
-	g, err := bareGate(abs, patience)
+	g, err := bareGate(abs, o)
 	if err != nil {
 		return nil, err
 	}

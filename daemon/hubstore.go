@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 	"time"
+	"wf/api"
 	"wf/cas"
 	"wf/engine"
 	"wf/hub/relay"
@@ -47,7 +48,7 @@ type begun struct {
 // lookForWorkflows is how often the directories of workflows are read for the hub.
 const lookForWorkflows = 5 * time.Second
 
-// Caps are the names and files of the workflows that can be started.
+// Caps are the names and files of the workflows that can be started, and their names with their definitions.
 func (h *hubStore) Caps(context.Context) ([]string, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -61,7 +62,7 @@ func (h *hubStore) Caps(context.Context) ([]string, error) {
 	h.caps, h.looked = nil, time.Now()
 	for _, f := range all {
 		if f.Problem == "" {
-			h.caps = append(h.caps, f.Name, f.Path)
+			h.caps = append(h.caps, f.Name, f.Path, api.Pinned(f.Name, f.CID.String()))
 		}
 	}
 	return h.caps, nil

@@ -59,7 +59,7 @@ var (
 	ErrFenced       = &Error{"fenced", "another process has taken the run over", "follow it with wf log -f"}
 	ErrNoDirectory  = &Error{"store_is_database", "the store is a database, and has no directory", "the manual of the database says how it is done there"}
 	ErrUnreachable  = &Error{"store_unreachable", "the database of the store cannot be reached", "try again once it answers: nothing acknowledged is lost"}
-	ErrBusy         = &Error{"store_busy", "the store is held by another process", "wait for it, or end it"}
+	ErrBusy         = &Error{"store_busy", "the store is held by another process", "try again when it is done"}
 	ErrStore        = &Error{"store_unreadable", "the store cannot be opened", "wf verify works on a damaged store too"}
 	ErrNewerStore   = &Error{"store_newer", "the store was written by a newer wf", "install that version"}
 	ErrReadOnly     = &Error{"store_read_only", "the store cannot be written", "check permissions, or choose another with --store"}

@@ -54,7 +54,7 @@ func openNotebook(kind string, of []byte, fits func(cache string) error, busy st
 	if err != nil || !free {
 		n.lock.Close()
 		if err == nil {
-			err = protocol.ErrBusy.With("wait for it, or end it", "%s", busy)
+			err = protocol.ErrBusy.With(protocol.ErrBusy.Hint, "%s", busy)
 		}
 	}
 	return n, err

@@ -44,7 +44,11 @@ func (l *Local) Reused(ctx context.Context, run protocol.RunID, s api.Start) err
 	}
 	d, w := st.Info, st.Program().Workflow
 	var differ []string
-	if s.Workflow != w.Name && s.Workflow != d.File {
+	def, err := st.Program().Block()
+	if err != nil {
+		return err
+	}
+	if s.Workflow != w.Name && s.Workflow != d.File && s.Workflow != api.Pinned(w.Name, def.Link.String()) {
 		differ = append(differ, fmt.Sprintf("workflow (%q, and it is %q)", s.Workflow, w.Name))
 	}
 	differ = append(differ, inputsThatDiffer(st, s.Inputs)...)

@@ -102,7 +102,7 @@ func TableID(kind api.TableKind, name string) protocol.RunID {
 func (l *Local) FillTable(ctx context.Context, id protocol.RunID) (*Filling, error) {
 	claim, err := l.Store.Claim(ctx, id)
 	if errors.Is(err, protocol.ErrRunLive) {
-		err = protocol.ErrBusy.With("wait for it, or end it", "another process is at work with the same arguments")
+		err = protocol.ErrBusy.With(protocol.ErrBusy.Hint, "another process is at work with the same arguments")
 	}
 	if err != nil {
 		return nil, err

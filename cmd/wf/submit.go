@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -22,7 +23,7 @@ import (
 )
 
 // submit begins a run at a server. The workflow is one of the server's, by its name or its file there; a file of
-// this machine means the workflow of its name. A user who leaves before the run has begun withdraws it; one that
+// this machine means the workflow of its name with the same definition. A user who leaves before the run has begun withdraws it; one that
 // has begun goes on.
 func (a *app) submit(ctx context.Context, p *target, path string, f runFlags) (run protocol.RunID, fresh bool, err error) {
 	if err := a.forRunsHere(f.dir, f.record); err != nil {
@@ -36,6 +37,12 @@ func (a *app) submit(ctx context.Context, p *target, path string, f runFlags) (r
 	early := time.AfterFunc(waitTime, func() { waits(client.Waiting{}) })
 	defer early.Stop()
 	run, fresh, err = p.server.Submit(ctx, &x, waits)
+	if name, definition := api.Unpinned(x.Workflow); definition != "" && errors.Is(err, protocol.ErrNotFound) {
+		if err = a.othersThere(ctx, p, path, name, definition, err); err == nil { // an older server, which knows names alone
+			x.Workflow = name
+			run, fresh, err = p.server.Submit(ctx, &x, waits)
+		}
+	}
 	if err != nil && ctx.Err() != nil {
 		a.withdraw(ctx, p, x.RequestID)
 		err = context.Cause(ctx)
@@ -44,6 +51,63 @@ func (a *app) submit(ctx context.Context, p *target, path string, f runFlags) (r
 		err = protocol.Hinted(err, "wf run "+path+" --help-inputs shows what it takes")
 	}
 	return run, fresh, err
+}
+
+// othersThere says which definitions of a workflow the server has, where it does not start that of a file. It is nil for a server that has
+// it, and no other one.
+func (a *app) othersThere(ctx context.Context, p *target, path, name string, definition api.CID, refused error) error {
+	all, err := p.Workflows(ctx)
+	if err != nil {
+		return errors.Join(refused, err)
+	}
+	var has, ways []string
+	same := true
+	for _, w := range all {
+		if w.Name != name {
+			continue
+		}
+		same = same && w.Definition == definition
+		by := ""
+		if len(w.Agents) > 0 {
+			by = " (" + strings.Join(w.Agents, ", ") + ")"
+		}
+		has = append(has, cmp.Or(w.Definition, "an invalid one")+by)
+		if w.Definition != "" {
+			ways = append(ways, api.Pinned(name, w.Definition))
+		}
+	}
+	switch {
+	case len(has) == 0:
+		return protocol.ErrNotFound.With("put the file where wf serve there looks for workflows, or leave --hub out", "%s has no workflow %s", a.hubURL(), name)
+	case same:
+		return nil
+	case len(ways) == 1:
+		ways[0] = name
+	}
+	for i, way := range ways {
+		ways[i] = a.there("run", way)
+	}
+	way := "put the file there"
+	if len(ways) > 0 {
+		way = strings.Join(ways, ", or ") + " starts what is there"
+	}
+	return protocol.ErrNotFound.With(way, "%s is another definition than the workflow %s of %s: the file has %s, the server %s",
+		path, name, a.hubURL(), definition, strings.Join(has, ", "))
+}
+
+// there is a command line for the server that this one works at.
+func (a *app) there(args ...string) string {
+	args = append(append([]string{"wf"}, args...), "--hub", a.hubURL())
+	if f := cmp.Or(a.reach.TokenFile, os.Getenv("WF_HUB_TOKEN_FILE")); f != "" {
+		args = append(args, "--hub-token-file", f)
+	}
+	if a.reach.CA != "" {
+		args = append(args, "--hub-ca", a.reach.CA)
+	}
+	for i, w := range args {
+		args[i] = protocol.ShellWord(w)
+	}
+	return strings.Join(args, " ")
 }
 
 // forRunsHere refuses the flags that mean nothing to a server, where the command line names one.
@@ -126,7 +190,11 @@ func (a *app) submission(ctx context.Context, p *target, path string, f runFlags
 		if _, known, err = a.readValid(path); err != nil {
 			return x, err
 		}
-		x.Workflow = known.Workflow.Name
+		def, err := known.Block()
+		if err != nil {
+			return x, err
+		}
+		x.Workflow = api.Pinned(known.Workflow.Name, def.Link.String())
 	}
 	read := func(name, text string) (any, error) { return known.Coerce(name, text) }
 	if known == nil {
@@ -178,8 +246,9 @@ func inputTypes(ctx context.Context, p *target, workflow string, f runFlags) (ma
 		return nil, err
 	}
 	types := map[string]string{}
+	name, definition := api.Unpinned(workflow)
 	for _, w := range all {
-		if w.Name != workflow && w.File != workflow {
+		if (w.Name != name || definition != "" && w.Definition != definition) && w.File != workflow {
 			continue
 		}
 		var schema struct {

@@ -160,6 +160,10 @@ func (h *Hub) having(ctx, holding context.Context, workflow string) (fit []queue
 			return fit, nil
 		}
 		if over {
+			name, definition := api.Unpinned(workflow)
+			if definition != "" {
+				return nil, protocol.ErrNotFound.With("GET /v1/workflows lists those that there are", "no worker of this hub has the definition %s of a workflow %q", definition, name)
+			}
 			return nil, protocol.ErrNotFound.With("GET /v1/workflows lists those that there are", "no worker of this hub has a workflow %q", workflow)
 		}
 		select {

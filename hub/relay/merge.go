@@ -1,9 +1,11 @@
 package relay
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"net/http"
 	"net/url"
@@ -228,29 +230,41 @@ func (p places) String() string {
 	return base64.RawURLEncoding.EncodeToString(b)
 }
 
-// workflows serves GET /v1/workflows: what can be started at any worker, by name, with the
+// workflows serves GET /v1/workflows: what can be started at any worker, by name and definition, with the
 // workers that have it.
 func (h *Hub) workflows(w http.ResponseWriter, r *http.Request) error {
 	pages, missing := h.gather(r.Context(), func(*link) string { return "/v1/workflows" })
-	merged := map[string]map[string]any{}
+	type defined struct{ name, definition string }
+	merged := map[defined]map[string]any{}
+	definitions := map[string]int{}
 	for _, p := range pages {
 		for _, raw := range p.Items {
 			var fields map[string]any
 			if json.Unmarshal(raw, &fields) != nil || fields == nil {
 				continue
 			}
-			name, _ := fields["name"].(string)
-			if old := merged[name]; old != nil {
+			var is defined
+			is.name, _ = fields["name"].(string)
+			is.definition, _ = fields["definition"].(string)
+			if old := merged[is]; old != nil {
 				old["agents"] = append(old["agents"].([]string), p.link.id)
 				continue
 			}
 			fields["agents"] = []string{p.link.id}
-			merged[name] = fields
+			merged[is] = fields
+			definitions[is.name]++
 		}
 	}
 	items := make([]map[string]any, 0, len(merged))
-	for _, name := range slices.Sorted(maps.Keys(merged)) {
-		items = append(items, merged[name])
+	for _, is := range slices.SortedFunc(maps.Keys(merged), func(a, b defined) int {
+		return cmp.Or(strings.Compare(a.name, b.name), strings.Compare(a.definition, b.definition))
+	}) {
+		x := merged[is]
+		if n := definitions[is.name]; n > 1 && x["problem"] == "" {
+			x["problem"] = fmt.Sprintf("the workers of this hub have %d definitions of it, and one that starts it by its name gets any of them: this one, of %s, is started by wf run %s",
+				n, strings.Join(x["agents"].([]string), ", "), protocol.ShellWord(api.Pinned(is.name, is.definition)))
+		}
+		items = append(items, x)
 	}
 	reply.JSON(w, http.StatusOK, map[string]any{"schema": "wf.workflows/v1", "items": items, "missing": missing})
 	return nil

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 
+	"wf/api"
 	"wf/hub/guard"
 	"wf/hub/queue"
 	"wf/hub/reply"
@@ -122,6 +124,9 @@ func (h *Hub) alike(w http.ResponseWriter, r *http.Request) error {
 // workers serves GET /v1/agents.
 func (h *Hub) workers(w http.ResponseWriter, r *http.Request) error {
 	items, err := h.Registry.List(r.Context())
+	for i := range items { // the list of workflows has the definitions
+		items[i].Caps = slices.DeleteFunc(slices.Clone(items[i].Caps), func(c string) bool { _, pin := api.Unpinned(c); return pin != "" })
+	}
 	if err == nil {
 		reply.JSON(w, http.StatusOK, Agents{"wf.agents/v1", items})
 	}

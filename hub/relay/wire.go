@@ -100,7 +100,7 @@ type Run struct {
 const (
 	maxLine     = 1 << 20
 	runsPerLine = 500
-	maxCaps     = 4096
+	maxCaps     = 6144 // three for each workflow
 )
 
 // lines reads and writes messages on a connection. send is safe for concurrent use.

@@ -94,19 +94,31 @@ func (s Catalog) List() ([]Found, error) {
 	return out, nil
 }
 
-// Find is the workflow of a name or a path. Only what is served can be started.
-func (s Catalog) Find(name string) (Found, error) {
+// Find is the workflow of a name or a path, with @CID of that definition alone. Only what is served can be started.
+func (s Catalog) Find(workflow string) (Found, error) {
 	all, err := s.List()
 	if err != nil {
 		return Found{}, err
 	}
-	var fits []Found
+	name, definition := api.Unpinned(workflow)
+	var fits, others []Found
 	for _, f := range all {
-		if f.Path == name || f.Name == name {
+		switch {
+		case f.Path == workflow || f.Name == workflow:
+			name, definition = workflow, ""
 			fits = append(fits, f)
+		case f.Path != name && f.Name != name:
+		case f.Program != nil && f.CID.String() == definition:
+			fits = append(fits, f)
+		default:
+			others = append(others, f)
 		}
 	}
 	switch {
+	case definition != "" && len(fits) > 1:
+		return fits[0], nil // they are the same
+	case len(fits) == 0 && len(others) > 0:
+		return Found{}, protocol.ErrNotFound.With("GET /v1/workflows lists them", "the workflow %s that is served has the definition %s, not %s", name, orInvalid(others[0]), definition)
 	case len(fits) == 0:
 		return Found{}, protocol.ErrNotFound.With("GET /v1/workflows lists them; wf serve --workflows DIR adds more", "no workflow %q is served", name)
 	case len(fits) > 1:
@@ -120,6 +132,14 @@ func (s Catalog) Find(name string) (Found, error) {
 		return Found{}, protocol.ErrInvalid.With("wf validate "+fits[0].Path, "%s is not a valid workflow: %s", fits[0].Path, fits[0].Problem)
 	}
 	return fits[0], nil
+}
+
+// orInvalid names the definition of a workflow.
+func orInvalid(f Found) string {
+	if f.Program == nil {
+		return "of an invalid file"
+	}
+	return f.CID.String()
 }
 
 // Again reads the file of a workflow of the catalog again. One that has not changed is not compiled again; what it waits for is looked at

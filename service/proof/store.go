@@ -24,6 +24,7 @@ type Options struct {
 // directory whose store no longer opens.
 func Store(ctx context.Context, u *compose.Setup, name string, o Options) (r cas.Report, err error) {
 	if !store.IsDatabase(name) {
+		o.Warn = u.Warn
 		return prove(ctx, u, name, name, o, func(o cas.VerifyOptions) (cas.Report, error) { return cas.VerifyDir(ctx, name, o) },
 			func(r *cas.Report) error { return u.RefoldDir(ctx, name, r, o.Mend) })
 	}

@@ -48,15 +48,19 @@ type printer struct {
 	width int
 	out   []string
 	fence string // that opened the code which is being shown, "" is none
+
+	looked int // at how many bytes in search of marks; tests hold it against the length of a text
 }
 
 func (p *printer) lines(all []string) {
 	for i := 0; i < len(all); i++ {
-		if n := p.table(all[i:]); n > 0 {
-			i += n - 1
-			continue
+		n, shown := p.table(all[i:])
+		if !shown {
+			for _, l := range all[i : i+n] {
+				p.line(l)
+			}
 		}
-		p.line(all[i])
+		i += n - 1
 	}
 }
 
@@ -70,7 +74,7 @@ func (p *printer) line(s string) {
 		return
 	}
 	if m := headings().FindStringSubmatch(s); m != nil {
-		p.hang("", "", plainly(m[1]), heading)
+		p.hang("", "", p.plainly(m[1]), heading)
 		return
 	}
 	if rules().MatchString(s) {
@@ -79,7 +83,7 @@ func (p *printer) line(s string) {
 	}
 	if m := quotes().FindStringSubmatch(s); m != nil {
 		bar := strings.Repeat("▎ ", strings.Count(m[1], ">"))
-		p.hang(dim.Render(bar), dim.Render(bar), plainly(m[2]), slanted)
+		p.hang(dim.Render(bar), dim.Render(bar), p.plainly(m[2]), slanted)
 		return
 	}
 	if m := items().FindStringSubmatch(s); m != nil {
@@ -87,12 +91,12 @@ func (p *printer) line(s string) {
 		if len(mark) == 1 {
 			mark = "•"
 		}
-		p.hang(m[1]+dim.Render(mark)+" ", m[1]+strings.Repeat(" ", plain.Width(mark)+1), inline(m[3]), lipgloss.Style{})
+		p.hang(m[1]+dim.Render(mark)+" ", m[1]+strings.Repeat(" ", plain.Width(mark)+1), p.inline(m[3]), lipgloss.Style{})
 		return
 	}
 	words := strings.TrimLeft(s, " ")
 	indent := s[:len(s)-len(words)]
-	p.hang(indent, indent, inline(words), lipgloss.Style{})
+	p.hang(indent, indent, p.inline(words), lipgloss.Style{})
 }
 
 // hang wraps a text behind a head, and further lines behind as much; where there is no room for

@@ -10,11 +10,11 @@ import (
 // divider is the line under the head of a table.
 var divider = lazy.Regexp(`^ *\|?(?: *:?-+:? *\|)+(?: *:?-+:?)? *\|? *$`)
 
-// table shows the table that the lines begin with, and tells how many of them it is: 0 where
-// there is none, or where it does not fit.
-func (p *printer) table(lines []string) (n int) {
+// table shows the table that the lines begin with, and tells how many of them it is. Where there is none, or where it does not fit,
+// these are to be shown as they stand: the rows of a wide table are no tables, and are looked at once.
+func (p *printer) table(lines []string) (n int, shown bool) {
 	if p.fence != "" || len(lines) < 2 || !strings.Contains(lines[0], "|") || !divider().MatchString(lines[1]) {
-		return 0
+		return 1, false
 	}
 	var rows [][]string
 	var widths []int
@@ -26,7 +26,7 @@ func (p *printer) table(lines []string) (n int) {
 		if n == 2 {
 			continue
 		}
-		row := cells(l)
+		row := p.cells(l)
 		for i, c := range row {
 			if i == len(widths) {
 				widths = append(widths, 0)
@@ -42,7 +42,7 @@ func (p *printer) table(lines []string) (n int) {
 		rule = append(rule, strings.Repeat("─", w))
 	}
 	if total > p.width+2 {
-		return 0
+		return n, false
 	}
 	for i, row := range rows {
 		var b strings.Builder
@@ -67,16 +67,16 @@ func (p *printer) table(lines []string) (n int) {
 			p.out = append(p.out, dim.Render(strings.Join(rule, "─┼─")))
 		}
 	}
-	return n
+	return n, true
 }
 
 // cells are the cells of a row, with their marks shown.
-func cells(l string) []string {
+func (p *printer) cells(l string) []string {
 	l = strings.TrimSpace(l)
 	l = strings.TrimSuffix(strings.TrimPrefix(l, "|"), "|")
 	var out []string
 	for _, c := range strings.Split(strings.ReplaceAll(l, `\|`, "\x00"), "|") {
-		out = append(out, inline(strings.TrimSpace(strings.ReplaceAll(c, "\x00", "|"))))
+		out = append(out, p.inline(strings.TrimSpace(strings.ReplaceAll(c, "\x00", "|"))))
 	}
 	return out
 }

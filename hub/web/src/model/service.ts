@@ -972,7 +972,7 @@ export interface Sink {
 
 /** What a run is started with. */
 export interface StartRequest {
-  workflow: string; // Name or file of one that is listed.
+  workflow: string; // Name or file of one that is listed; NAME@CID starts only the definition of that CID.
   inputs?: Record<string, unknown>;
   title?: string;
   description?: string;
@@ -1316,7 +1316,7 @@ export interface Workflow {
   schedule_problem?: string; // Why its schedule starts nothing yet.
   webhook_problem?: string; // Why its webhook takes no events yet.
   stopped_since?: Time; // Since when its schedule or webhook, which was served, starts nothing: its problem says why.
-  problem: string; // Why it cannot be started, "" if it can.
+  problem: string; // Why it cannot be started, "" if it can; of a hub also that its workers have different definitions.
   definition?: CID; // Of a valid one.
   waits_for_trust?: boolean; // Waits: it is started neither by a client nor by the clock before a person trusts it on that machine, with wf trust.
   agents?: Array<string>; // That can start it.

@@ -85,12 +85,15 @@ function steps(text: string): number {
 
 test("each character of a text is looked at a bounded number of times, whatever marks it has", () => {
   const lone = ["*", "**", "***", "_", "__", "~~", "`", "``", "[", "![", "[a](", "[a](http://b ", "[a](http://b \"", "](http://b)", "<", "<http", "http://", "h", "\\", "!", "(", ")", "]"];
-  const units = [...lone, ...lone.map((u) => u + "a "), ...lone.map((u) => "a" + u + " "), ...lone.map((u) => u + "a\n"), ...lone.flatMap((u) => ["*", "_", "`", "["].map((v) => u + "a" + v + " ")),
-    "> > > ", "> a\n", "> ", "- ", "- a\n", "  - a\n", "- a\n\n", "1. a\n", "`a``b```c````", "[[[a]", "[".repeat(400) + "a](http://b) "];
+  const pairs = lone.flatMap((u) => ["*", "_", "`", "["].map((v) => u + "a" + v + " "));
+  const units = [...lone, ...lone.map((u) => u + "a "), ...lone.map((u) => "a" + u + " "), ...lone.map((u) => u + "a\n"),
+    "> > > ", "> a\n", "> ", "- ", "- a\n", "  - a\n", "- a\n\n", "1. a\n", "> - ", "- > ", "    ", "    - a\n", "\t", "|", "| a |", "|a|\n", "-|-\n", "a|b\n-|-\n", "**a** ", "[a](http://b) ", "`a``b```c````", "[[[a]", "[".repeat(400) + "a](http://b) "];
   units.push(Array.from({length: 200}, (_, i) => "`".repeat(i + 1) + "a ").join(""));
-  for (const u of units) {
-    const n = steps(u.repeat(Math.ceil(16_000 / u.length)).slice(0, 16_000));
-    assert.ok(n < 60 * 16_000, `${JSON.stringify(u)}: ${n} steps`);
+  for (const u of [...units, ...pairs]) {
+    for (const size of pairs.includes(u) ? [16_384] : [1_024, 16_384, 65_536]) {
+      const n = steps(u.repeat(Math.ceil(size / u.length)).slice(0, size));
+      assert.ok(n < 60 * size, `${JSON.stringify(u)}, ${size} times: ${n} steps`);
+    }
   }
 });
 
