@@ -63,15 +63,23 @@ func NonNil[M llms.Model](m M, err error) (llms.Model, error) {
 // Open opens a model. A name with an unknown prefix is an error wrapping protocol.ErrModel
 // that says what to do.
 func (r Registry) Open(name, dir string) (llms.Model, error) {
-	prefix, rest, ok := strings.Cut(name, "/")
-	if open := r[prefix]; ok && rest != "" && open != nil {
-		return open(name, dir)
+	if err := r.Known(name); err != nil {
+		return nil, err
+	}
+	prefix, _, _ := strings.Cut(name, "/")
+	return r[prefix](name, dir)
+}
+
+// Known is nil where a model has a provider here, whether that can be reached or not; else the error of Open.
+func (r Registry) Known(name string) error {
+	if prefix, rest, ok := strings.Cut(name, "/"); ok && rest != "" && r[prefix] != nil {
+		return nil
 	}
 	known := slices.Sorted(maps.Keys(r))
 	for i, p := range known {
 		known[i] = p + "/…"
 	}
-	return nil, &model.Error{
+	return &model.Error{
 		Class: model.Unavailable,
 		Message: fmt.Sprintf("no provider for the model %q (there are %s). Fixes: name another with --model, "+
 			"or in the role's model: list; or reach it through an OpenAI-compatible server as openai/MODEL with OPENAI_BASE_URL set; "+

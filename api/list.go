@@ -13,24 +13,24 @@ type Row struct {
 	Title    string             `json:"title"`
 	Status   protocol.RunStatus `json:"status"`
 	Driving
-	Foreign   bool               `json:"foreign,omitempty"` // it came from elsewhere, and is not driven before wf store adopt on that machine
-	Closing   protocol.RunStatus `json:"closing,omitempty"` // what the run ends as, while its always roles run
-	Reason    string             `json:"reason,omitempty"`
-	Steps     int                `json:"steps"`
-	Started   Time               `json:"started"`
-	Updated   Time               `json:"updated"` // of the newest event
-	ActiveMS  int64              `json:"active_ms"`
-	Usage     RowUsage           `json:"usage"`
-	CostUSD   *float64           `json:"cost_usd"` // null: unknown
-	Head      CID                `json:"head"`     // of the newest event
-	Seq       protocol.Seq       `json:"seq"`      // of the newest event
-	Tags      []string           `json:"tags"`
-	RequestID string             `json:"request_id"`
-	Parent    *string            `json:"parent"` // RUN:STEP of which it is a sub-workflow
-	Waiting   []Waiting          `json:"waiting"`
-	Queue     *QueuePlace        `json:"queue,omitempty"`          // of a queued run: what it waits behind
-	Agent     string             `json:"agent,omitempty" at:"hub"` // that has the run
-	Hits      []Hit              `json:"hits,omitempty"`           // of a search: at most 3 places where its words occur
+	Foreign bool               `json:"foreign,omitempty"` // it came from elsewhere, and is not driven before wf store adopt on that machine
+	Closing protocol.RunStatus `json:"closing,omitempty"` // what the run ends as, while its always roles run
+	Reason  string             `json:"reason,omitempty"`
+	Steps   int                `json:"steps"`
+	Started Time               `json:"started"`
+	Updated Time               `json:"updated"` // of the newest event
+	Spent
+	Usage     RowUsage     `json:"usage"`
+	CostUSD   *float64     `json:"cost_usd"` // null: unknown
+	Head      CID          `json:"head"`     // of the newest event
+	Seq       protocol.Seq `json:"seq"`      // of the newest event
+	Tags      []string     `json:"tags"`
+	RequestID string       `json:"request_id"`
+	Parent    *string      `json:"parent"` // RUN:STEP of which it is a sub-workflow
+	Waiting   []Waiting    `json:"waiting"`
+	Queue     *QueuePlace  `json:"queue,omitempty"`          // of a queued run: what it waits behind
+	Agent     string       `json:"agent,omitempty" at:"hub"` // that has the run
+	Hits      []Hit        `json:"hits,omitempty"`           // of a search: at most 3 places where its words occur
 }
 
 // Hit is a place in a run where words of a search occur.

@@ -33,14 +33,14 @@ type Run struct {
 	CostUSD    *float64               `json:"cost_usd"` // null: unknown
 	Started    Time                   `json:"started"`
 	Updated    Time                   `json:"updated"` // of the newest event
-	ActiveMS   int64                  `json:"active_ms"`
-	Timing     Timing                 `json:"timing"`
-	Scripted   int                    `json:"scripted_calls"`
-	Reuse      *Reuses                `json:"reuse,omitempty"` // left out where no step took an earlier result
-	Waiting    []Waiting              `json:"waiting,omitempty"`
-	Queue      *QueuePlace            `json:"queue,omitempty"`     // of a queued run: what it waits behind
-	Mend       *Mend                  `json:"mend,omitempty"`      // of a suspended run whose definition is wrong: how it goes on
-	Leftovers  []string               `json:"leftovers,omitempty"` // joins of a finished run that still wait, and for which roles
+	Spent
+	Timing    Timing      `json:"timing"`
+	Scripted  int         `json:"scripted_calls"`
+	Reuse     *Reuses     `json:"reuse,omitempty"` // left out where no step took an earlier result
+	Waiting   []Waiting   `json:"waiting,omitempty"`
+	Queue     *QueuePlace `json:"queue,omitempty"`     // of a queued run: what it waits behind
+	Mend      *Mend       `json:"mend,omitempty"`      // of a suspended run whose definition is wrong: how it goes on
+	Leftovers []string    `json:"leftovers,omitempty"` // joins of a finished run that still wait, and for which roles
 
 	CleanupFailed []protocol.CleanupFailed `json:"cleanup_failed,omitempty"` // always roles that failed or were skipped; what the run concluded stands
 	Forks         []ForkPoint              `json:"forks,omitempty"`          // runs that share events of this one, and up to where; at most 100

@@ -21,6 +21,7 @@ type Update struct {
 	Wrote    bool
 	Workflow *protocol.Workflow // of the run; it must not be changed
 	Parent   protocol.RunID     // the run that this one is a sub-workflow of; "" for none
+	Started  int64              // of the run, in unix µs; 0 in what begins one
 
 	After protocol.Seq // of live output that another process sent: the newest event when it was said
 	N     int64        // of the same: counts the output of a step, so that a reader sees what is missing

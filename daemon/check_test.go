@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"sync/atomic"
 	"testing"
+
+	"wf/service/compose"
 )
 
 // wf doctor tells a daemon that answers and takes no requests from one that does.
@@ -23,7 +25,7 @@ func TestADaemonThatIsNotReadyIsBad(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c := Check(t.Context(), store); c.State != "ok" {
+	if c := Check(t.Context(), &compose.Setup{}, store); c.State != "ok" {
 		t.Errorf("without one: %+v", c)
 	}
 	if err := os.MkdirAll(filepath.Dir(socket), 0o700); err != nil {
@@ -50,7 +52,7 @@ func TestADaemonThatIsNotReadyIsBad(t *testing.T) {
 	t.Cleanup(func() { s.Close() })
 	for now, want := range map[bool]string{true: "ok", false: "bad"} {
 		ready.Store(now)
-		if c := Check(t.Context(), store); c.State != want || (want == "bad") != (c.Fix != "") {
+		if c := Check(t.Context(), &compose.Setup{}, store); c.State != want || (want == "bad") != (c.Fix != "") {
 			t.Errorf("ready %v: %+v", now, c)
 		}
 	}

@@ -32,13 +32,14 @@ func registerHub(r *metrics.Registry, kept hubKept) {
 		jobs(func(e queue.Entry) { emit(1, string(e.State)) })
 	}, status)
 	r.GaugeFunc("wf_queue_oldest_seconds", "How long the job is queued that no worker has begun for the longest time; 0 where there is none.", func(emit func(float64, ...string)) {
-		oldest := time.Now()
+		now := time.Now() // of an empty queue nothing is old
+		oldest := now
 		jobs(func(e queue.Entry) {
 			if e.State == queue.Queued && e.Since.Before(oldest) {
 				oldest = e.Since
 			}
 		})
-		emit(time.Since(oldest).Seconds())
+		emit(now.Sub(oldest).Seconds())
 	})
 	r.CounterFunc("wf_queue_leases_expired_total", "Leases of jobs that ended by themselves: their worker was gone or too slow.", func(emit func(float64, ...string)) {
 		emit(float64(kept.Queue.Lapsed()))

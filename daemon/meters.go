@@ -30,12 +30,13 @@ type meters struct {
 	workflow metrics.Label
 	names    metrics.Names // of the workflows that are served
 
-	started, ended, suspended                   *metrics.Counter
-	attempts, failed, steps, waits, answers     *metrics.Counter
-	limits, corrections, compactions, tools     *metrics.Counter
-	calls, tokens, cost, unpriced, fallbacks    *metrics.Counter
-	refused, held, told, hooks                  *metrics.Counter
-	stepTime, callTime, firstTime, commit, sync *metrics.Histogram
+	started, ended, suspended                *metrics.Counter
+	attempts, failed, steps, waits, answers  *metrics.Counter
+	limits, corrections, compactions, tools  *metrics.Counter
+	calls, tokens, cost, unpriced, fallbacks *metrics.Counter
+	refused, held, told, hooks               *metrics.Counter
+	runTime, stepTime, callTime, firstTime   *metrics.Histogram
+	commit, sync                             *metrics.Histogram
 }
 
 // mostWorkflows is how many workflows are told apart.
@@ -56,6 +57,9 @@ func (*meters) class(values ...string) metrics.Label {
 // syncTimes are bounds for what a disk takes.
 var syncTimes = []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5}
 
+// runTimes are bounds for runs, which may wait for days.
+var runTimes = []float64{.1, 1, 5, 15, 60, 300, 900, 3600, 4 * 3600, 24 * 3600, 7 * 24 * 3600}
+
 // newMeters registers all that is counted; price is that of a call, or nil where it is not known.
 func newMeters(r *metrics.Registry, version string, price func(protocol.Usage) *int64) *meters {
 	m := &meters{Registry: r, price: price}
@@ -67,8 +71,9 @@ func newMeters(r *metrics.Registry, version string, price func(protocol.Usage) *
 	r.Process(version)
 
 	m.started = r.Counter("wf_runs_started_total", "Runs that this process began, by workflow.", m.workflow)
-	m.ended = r.Counter("wf_runs_ended_total", "Runs that ended in this process, by workflow and how.", m.workflow,
-		metrics.Label{Name: "status", Values: []string{string(protocol.Done), string(protocol.Failed), string(protocol.Cancelled)}})
+	over := metrics.Label{Name: "status", Values: []string{string(protocol.Done), string(protocol.Failed), string(protocol.Cancelled)}}
+	m.ended = r.Counter("wf_runs_ended_total", "Runs that ended in this process, by workflow and how.", m.workflow, over)
+	m.runTime = r.Histogram("wf_run_seconds", "Time from the first event of a run to its end in this process, waits included, by workflow and how it ended.", runTimes, m.workflow, over)
 	m.suspended = r.Counter("wf_runs_suspended_total", "Runs that this process suspended, by workflow and why.", m.workflow,
 		m.class(string(protocol.ByInterrupt), string(protocol.ByError), string(protocol.ByStall), string(protocol.ByLimit), string(protocol.ByAnswer)))
 	m.attempts = r.Counter("wf_attempts_total", "Attempts of steps that began, by the action of the role.", action)
@@ -152,13 +157,9 @@ func (m *meters) notice(u api.Update) {
 			m.started.Inc(workflow)
 		}
 	case protocol.Finished:
-		if u.Parent == "" {
-			m.ended.Inc(workflow, string(d.Status))
-		}
+		m.end(u, workflow, d.Status)
 	case protocol.CancelledBy:
-		if u.Parent == "" {
-			m.ended.Inc(workflow, string(protocol.Cancelled))
-		}
+		m.end(u, workflow, protocol.Cancelled)
 	case protocol.SuspendedBy:
 		if u.Parent == "" && u.Step == "" {
 			m.suspended.Inc(workflow, string(d.Reason))
@@ -192,6 +193,15 @@ func (m *meters) notice(u api.Update) {
 	case protocol.Compacted:
 		m.compactions.Inc(string(d.Scope))
 	}
+}
+
+// end counts that a run ended, and how long it was after its first event.
+func (m *meters) end(u api.Update, workflow string, status protocol.RunStatus) {
+	if u.Parent != "" {
+		return
+	}
+	m.ended.Inc(workflow, string(status))
+	m.runTime.Observe(float64(u.Entry.TS-u.Started)/1e6, workflow, string(status))
 }
 
 func statusOf(failed bool) string {

@@ -172,12 +172,13 @@ func TestADaemonCountsWhatItDoes(t *testing.T) {
 	want := map[string]float64{
 		"wf_runs_started_total{ends}": 3, "wf_runs_started_total{asks}": 2, "wf_runs_started_total{parent}": 1,
 		"wf_runs_ended_total{ends,done}": 2, "wf_runs_ended_total{ends,failed}": 1, "wf_runs_ended_total{asks,done}": 1,
+		"wf_run_seconds{ends,done}": 2, "wf_run_seconds{ends,failed}": 1, "wf_run_seconds{asks,done}": 1,
 		"wf_attempts_total{set}": 5, "wf_attempts_total{ask}": 4, "wf_attempts_total{workflow}": 1, // an answered question is attempted again
 		"wf_steps_total{set,ok}": 5, "wf_steps_total{ask,ok}": 1, "wf_step_seconds{set}": 5, "wf_step_seconds{ask}": 1,
 		"wf_answers_total":   1,
 		"wf_runs{ends,done}": 2, "wf_runs{ends,failed}": 1, "wf_runs{asks,done}": 1, "wf_runs{asks,waiting}": 1, "wf_runs{parent,waiting}": 1,
 	}
-	have := some(got, "wf_runs_started_total", "wf_runs_ended_total", "wf_attempts_total", "wf_steps_total", "wf_step_seconds", "wf_answers_total", "wf_runs")
+	have := some(got, "wf_runs_started_total", "wf_runs_ended_total", "wf_run_seconds", "wf_attempts_total", "wf_steps_total", "wf_step_seconds", "wf_answers_total", "wf_runs")
 	if diff := cmp.Diff(want, have); diff != "" {
 		t.Error(diff)
 	}
@@ -559,6 +560,9 @@ func TestAHubTellsOfItsQueue(t *testing.T) {
 		ListenOptions: daemon.ListenOptions{Addresses: []string{"127.0.0.1:0"}}})
 	if err != nil {
 		t.Fatal(err)
+	}
+	if age, there := scraped(t, daemon.HandlerOf(h))["wf_queue_oldest_seconds"]; !there || age != 0 {
+		t.Errorf("of an empty queue the oldest job is %v s old", age)
 	}
 	q := daemon.QueueOf(h)
 	for _, id := range []string{"a", "b", "c"} {

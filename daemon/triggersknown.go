@@ -101,6 +101,37 @@ func (in *knownIn) read() (mine bool, err error) {
 	return true, nil
 }
 
+// knownBeside are the triggers of a store that were served when a daemon of this user looked last, and the directories of their files.
+func knownBeside(store string, key func() ([]byte, error)) (dirs []string, all []knownTrigger, err error) {
+	in := filepath.Join(store, Dir, "triggers")
+	entries, err := os.ReadDir(in)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, nil
+	}
+	for _, e := range entries {
+		path := filepath.Join(in, e.Name())
+		if filepath.Ext(path) != ".json" {
+			continue
+		}
+		var n triggersNote
+		text, err := files.Read(path, mostTriggers)
+		if err == nil {
+			err = json.Unmarshal(text, &n)
+		}
+		k := &knownIn{dir: n.Dir, root: store, key: key}
+		if err == nil && k.path() == path {
+			err = k.load(path)
+		}
+		if err != nil {
+			return nil, nil, fmt.Errorf("%s: %w", path, err)
+		}
+		if len(k.Triggers) > 0 {
+			dirs, all = append(dirs, k.dir), append(all, k.Triggers...)
+		}
+	}
+	return dirs, all, err
+}
+
 // load takes what the file holds; one that this user did not seal holds nothing.
 func (in *knownIn) load(path string) error {
 	in.triggersNote = triggersNote{}

@@ -219,7 +219,7 @@ func (e *Engine) notify(of api.Update, entries []protocol.Entry, drafts []cas.Dr
 
 // aboutRun is what all updates of a run that is in hand have in common.
 func aboutRun(run protocol.RunID, s *rules.State) api.Update {
-	return api.Update{Run: run, Workflow: s.Program().Workflow, Parent: s.Info.Parent.ID()}
+	return api.Update{Run: run, Workflow: s.Program().Workflow, Parent: s.Info.Parent.ID(), Started: s.Info.Started}
 }
 
 // State folds a run, from its snapshot where that is still good. A snapshot that cannot be read

@@ -124,6 +124,7 @@ func (b *viewer) all(ctx context.Context, p page) error {
 		return err
 	}
 	b.v.Head, b.v.Seq, b.v.Updated, b.v.Started = newest.CID.String(), newest.Seq, stamp(newest.TS), stamp(b.s.Info.Started)
+	b.updated = newest.TS
 	spans := p.spans
 	if spans == nil {
 		spans = []span{{p.first, b.s.Seq}}
@@ -203,6 +204,7 @@ type viewer struct {
 	unsettled map[string]string
 	named     map[string][]protocol.RunID // of sub-workflows, by step; its own one first
 	last      string                      // step that was completed last
+	updated   int64                       // when the newest event was, in unix µs
 
 	plain    Reader // read without counting
 	gathered int64  // bytes of texts that were read
@@ -349,7 +351,7 @@ func (b *viewer) finish(ctx context.Context) error {
 		v.Closing = s.Closing.Status
 	}
 	v.Usage, v.Timing = s.Totals.Reported, timingOf(s.Times())
-	v.ActiveMS, v.Scripted = s.Totals.Active/1000, s.Totals.Scripted
+	v.Spent, v.Scripted = api.SpentOf(v.Status, s.Info.Started, b.updated, s.Totals.Active), s.Totals.Scripted
 	v.Reuse = reuses(v.Steps, s.Totals)
 	if cost, _ := b.e.Cost(s.Totals); cost != nil {
 		v.CostUSD = new(float64(*cost) / 1e12)

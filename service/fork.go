@@ -94,6 +94,9 @@ func (l *Local) forkDefinition(ctx context.Context, run protocol.RunID, f api.Fo
 	if err != nil {
 		return err
 	}
+	if err := l.KnownModels(models); err != nil {
+		return err
+	}
 	o.Models, _, err = l.ResolveModels(ctx, p, models)
 	return err
 }

@@ -29,7 +29,7 @@ none has used for 30 days.`,
 			for _, w := range served {
 				names = append(names, w.Name)
 			}
-			more := append([]api.Checkup{daemon.Check(cmd.Context(), beside)}, daemon.CheckTriggers(served, err)...)
+			more := append([]api.Checkup{daemon.Check(cmd.Context(), a.Setup, beside)}, daemon.CheckTriggers(served, err)...)
 			more = append(more, daemon.CheckEvents(a.Setup, beside)...)
 			out := doctor.Examine(cmd.Context(), a.Setup, clean, names, more...)
 			err = answer(a, out, nil, a.ShowDoctor)

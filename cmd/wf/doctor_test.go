@@ -189,3 +189,25 @@ func TestDoctorNamesAWorkflowThatIsNotThere(t *testing.T) {
 	}
 	s.stop()
 }
+
+// Without a daemon nothing starts by itself: where one served schedules, wf doctor says so, with what serves them again.
+func TestF314DoctorNamesTheSchedulesThatLackADaemon(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if c := doctorOf(t, dir)["daemon"]; c.State != "ok" {
+		t.Errorf("nothing needs a daemon, and it says %+v", c)
+	}
+	write(t, dir, "nightly.yaml", "wf: 1\nname: nightly\non: {schedule: \"0 3 * * *\"}\nroles: {a: {set: {x: 1}}}\n")
+	trustAll(t, dir)
+	p := startProcess(t, dir, "serve", "--listen", "unix", "--workflows", dir)
+	awaitText(t, "the schedule is served", p.err)
+	if c := doctorOf(t, dir)["daemon"]; c.State != "ok" {
+		t.Errorf("it runs, and wf doctor says %+v", c)
+	}
+	p.kill()
+	out, err := wfIn(dir, "doctor").Output()
+	want := "none, and so nothing starts: the schedule of nightly"
+	if text := strings.Join(strings.Fields(string(out)), " "); exitOf(t, err) != 1 || !strings.Contains(text, want) || !strings.Contains(text, "wf serve --workflows "+protocol.ShellWord(dir)) {
+		t.Errorf("wf doctor: %v %s", err, out)
+	}
+}

@@ -29,7 +29,8 @@ func newLs(a *app) *cobra.Command {
 		Use:     "ls",
 		Aliases: []string{"list"},
 		Short:   "List the runs, the one that moved last first",
-		Long: `List the runs, the one that moved last first. TIME is that in which something was at work: waits for people and timers, and the
+		Long: `List the runs, the one that moved last first. WALL is the time from the beginning of a run to its end, or until
+now; TIME is that in which something was at work: waits for people and timers, and the
 time in which a run was suspended or no process drove it, are not counted. STEPS counts each item of a fan-out.
 
 --search finds runs by what was said in them: titles, inputs, prompts, answers, errors, and questions with the answers of

@@ -129,6 +129,24 @@ func unreachable(loaded *config.Loaded, c engine.Candidate) error {
 		"no model can be used by\n  %s", strings.Join(order, "\n  "))
 }
 
+// KnownModels refuses models that no provider here has: what is begun with them could never go on. Whether a provider can be reached
+// is not asked.
+func (u *Setup) KnownModels(models map[string][]string) error {
+	loaded, err := u.Config()
+	if err != nil {
+		return err
+	}
+	registry := loaded.Registry()
+	for _, list := range models {
+		for _, m := range list {
+			if err := registry.Known(m); err != nil {
+				return protocol.ErrModel.With("wf models tells which providers there are", "%v", err)
+			}
+		}
+	}
+	return nil
+}
+
 // Scripted reports whether a model answers from a file: it needs no key, and costs nothing.
 func Scripted(model string) bool {
 	return strings.HasPrefix(model, script.Prefix) || strings.HasPrefix(model, tape.Prefix)

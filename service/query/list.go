@@ -174,7 +174,7 @@ func rowOf(h cas.Head, st *rules.State) api.Row {
 	row := api.Row{
 		ID: protocol.RunOf(h.Name), Workflow: st.Program().Workflow.Name, Title: st.Info.Title,
 		Status: st.Status(), Reason: st.Reason(), Steps: st.Totals.Steps,
-		Started: Stamp(st.Info.Started), Updated: Stamp(h.TS), ActiveMS: st.Totals.Active / 1000,
+		Started: Stamp(st.Info.Started), Updated: Stamp(h.TS), Spent: api.SpentOf(st.Status(), st.Info.Started, h.TS, st.Totals.Active),
 		Usage: api.RowUsage{Calls: st.Totals.Calls, Input: st.Totals.Input, Cached: st.Totals.Cached, Output: st.Totals.Output},
 		Head:  h.Link.String(), Seq: h.Seq, Tags: append([]string{}, st.Info.Tags...), RequestID: st.Info.RequestID, Waiting: []api.Waiting{},
 	}

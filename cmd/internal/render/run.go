@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"wf/api"
@@ -39,7 +38,10 @@ func (p *Printer) ShowRun(v *api.Run, fans map[string]*FanOut) error {
 	if v.Info.ForkedFrom != nil {
 		row("forked from", ShortOf(v.Info.ForkedFrom))
 	}
-	row("time", Span(time.Duration(v.ActiveMS)*time.Millisecond)+" at work")
+	if v.Ended != nil {
+		row("ended", *v.Ended)
+	}
+	row("time", Took(v))
 	if v.Reuse != nil {
 		row("reuse", Reused(v))
 	}
@@ -91,7 +93,7 @@ func (p *Printer) ShowOutcome(v *api.Run) error {
 	}
 	state := StateOf(v)
 	fmt.Fprintf(p.Out, "%s %s  run %s  %s  %s  head %s\n", state.Sign(p.Out.Paint), state.Word(), v.ID,
-		protocol.Plural(v.Count(), "step"), Span(time.Duration(v.ActiveMS)*time.Millisecond), ShortCID(v.Head))
+		protocol.Plural(v.Count(), "step"), Took(v), ShortCID(v.Head))
 	if v.Reason != "" {
 		fmt.Fprintf(p.Out, "  %s\n", IndentLines(v.Reason, "  "))
 	}

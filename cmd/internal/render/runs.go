@@ -46,11 +46,11 @@ func (p *Printer) ShowRuns(page *api.Page, picked bool) error {
 
 // RunTable writes runs for people, one on each line.
 func (p *Printer) RunTable(rows []api.Row) error {
-	lines := p.head("RUN", "WORKFLOW", "STATUS", "STEPS", "AGE", "TIME", "TOKENS(cached)", "HEAD", "")
+	lines := p.head("RUN", "WORKFLOW", "STATUS", "STEPS", "AGE", "WALL", "TIME", "TOKENS(cached)", "HEAD", "")
 	for _, r := range rows {
 		lines = append(lines, []string{
 			p.Out.Bold(string(r.ID)), Visible(r.Workflow), RowState(r).Sign(p.Out.Paint) + " " + RowState(r).Word(), fmt.Sprint(r.Steps),
-			Age(r.Updated), Span(time.Duration(r.ActiveMS) * time.Millisecond), shortUsage(r.Usage), ShortCID(r.Head), rowNote(r),
+			Age(r.Updated), Span(Wall(r.Status, r.Started, r.Updated, time.Now())), Span(time.Duration(r.ActiveMS) * time.Millisecond), shortUsage(r.Usage), ShortCID(r.Head), rowNote(r),
 		})
 	}
 	var table strings.Builder

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"wf/api"
 	"wf/cmd/internal/plain"
 	"wf/protocol"
 )
@@ -129,6 +130,25 @@ func Span(d time.Duration) string {
 		return fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60)
 	}
 	return fmt.Sprintf("%dd", int(d.Hours()/24))
+}
+
+// Wall is how long a run took by the clock from its first event to its end, or until now.
+func Wall(status protocol.RunStatus, started, updated api.Time, now time.Time) time.Duration {
+	from, err := time.Parse(time.RFC3339, started)
+	if err != nil {
+		return 0
+	}
+	if status.Final() {
+		if now, err = time.Parse(time.RFC3339, updated); err != nil {
+			return 0
+		}
+	}
+	return max(0, now.Sub(from))
+}
+
+// Took is how long a run took by the clock, and how long something was at work.
+func Took(v *api.Run) string {
+	return Span(Wall(v.Status, v.Started, v.Updated, time.Now())) + ", " + Span(time.Duration(v.ActiveMS)*time.Millisecond) + " at work"
 }
 
 // clock is a time of today, or a date, in the user's zone.

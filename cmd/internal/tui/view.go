@@ -166,6 +166,9 @@ func (a *App) stepPane(width, rows int) []string {
 		if title = fmt.Sprintf("Steps of %s · %s", plain.Text(a.view.Workflow), state); plain.Width(title) > width-8 {
 			title = "Steps · " + state
 		}
+		if took := " · " + render.Took(a.view); a.view.Started != "" && plain.Width(title+took) <= width-8 {
+			title += took
+		}
 	}
 	w, h := frame.Inside(width, rows)
 	from, to := a.step.window(h)

@@ -13,6 +13,7 @@ const here = fileURLToPath(new URL("browser/", import.meta.url));
 const temp = await mkdtemp(join(tmpdir(), "wf-page-"));
 try {
   const env = {...process.env};
+  env.NODE_OPTIONS = `${env.NODE_OPTIONS ?? ""} --experimental-websocket`; // which browsers have, and node by itself from 22 on
   env.CHROMIUM ||= "/usr/bin/chromium";
   if (!existsSync(env.CHROMIUM)) throw new Error(`${env.CHROMIUM} is missing: apt-get install chromium, or name another with CHROMIUM`);
   if (!env.WF) {

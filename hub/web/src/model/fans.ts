@@ -10,6 +10,7 @@ export interface Fan {
   role: string;
   steps: Step[];
   partial: boolean; // it may have more items, which were not read and not counted
+  seq: number; // the event after which it is as it is counted
   of: number; // items that are known to have begun
   counts: [status: string, n: number][]; // those that want to be looked at first
 }
@@ -22,7 +23,7 @@ export type Opened = ReadonlyMap<string, string>;
 
 const few = 12; // items that are shown without being asked for
 
-const order = ["failed", "nonzero", "interrupted", "waiting", "running", "retrying", "queued", "parked", "skipped", "ok"];
+const order = ["failed", "nonzero", "interrupted", "waiting", "running", "retrying", "queued", "parked", "skipped", "unread", "ok"];
 const rank = (status: string): number => (order.indexOf(status) + order.length + 1) % (order.length + 1);
 
 /** The visit that an item belongs to, "" for a step that is none. */
@@ -34,41 +35,74 @@ export function fanOf(s: Step): string {
 export const odd = "failed,nonzero,waiting,retrying,parked";
 
 /** The states of the server that are a status here. */
-export const statesOf = (status: string): string => ({all: "", ok: "ok,cut_off", running: "running,held", interrupted: "running,held"})[status] ?? status;
+export const statesOf = (status: string): string => ({all: "", unread: "", ok: "ok,cut_off", running: "running,held", interrupted: "running,held"})[status] ?? status;
+
+/** The counts of all items of the fan-outs of a run after an event, as the server has them. */
+export interface Tally {
+  seq: number;
+  fans: readonly FanTally[];
+}
+
+type Counts = Map<string, number>;
+
+const add = (to: Counts, status: string, n: number): unknown => to.set(status, (to.get(status) ?? 0) + n);
+
+// What the server counted, in statuses of the page.
+function countsOf(states: FanTally["states"], idle: boolean): Counts {
+  const by: Counts = new Map();
+  for (const [state, n] of Object.entries(states)) add(by, state === "cut_off" ? "ok" : state === "held" || state === "running" ? (idle ? "interrupted" : "running") : state, n);
+  return by;
+}
 
 /**
- * The fan-outs among steps, by visit. Where earlier steps were not read, the first of them may be one of many; told are the
- * counts of all items, where the server was asked for them.
+ * The fan-outs among steps, by visit, after the event seq. Where earlier steps were not read, the first of them may be one of
+ * many. What the steps do not say the tally does: it counts the items that lack, and those that ended unread before it was made.
+ * Items that ended unread since stay unread.
  */
-export function fansOf(steps: Iterable<Step>, statusOf: (s: Step) => string, earlier: boolean, told: readonly FanTally[] = [], idle = false): Map<string, Fan> {
-  const fans = new Map<string, Fan & {by: Map<string, number>}>();
+export function fansOf(steps: Iterable<Step>, statusOf: (s: Step) => string, earlier: boolean, seq: number, tally: Tally = {seq: 0, fans: []}, idle = false): Map<string, Fan> {
+  const fans = new Map<string, Fan>();
+  const items = new Map<string, {by: Counts; then: Counts}>(); // then: of those that had ended when the tally was made
   let before = earlier; // only items that lie between others are known to be all
+  const fanNamed = (id: string, role: string): Fan => {
+    let f = fans.get(id);
+    if (!f) {
+      fans.set(id, f = {id, role, steps: [], partial: before, seq, of: 0, counts: []});
+      items.set(id, {by: new Map(), then: new Map()});
+    }
+    return f;
+  };
   for (const s of steps) {
     const id = fanOf(s);
     if (id === "") {
       before = false;
       continue;
     }
-    let f = fans.get(id);
-    if (!f) fans.set(id, f = {id, role: s.role, steps: [], partial: before, of: 0, counts: [], by: new Map()});
-    f.steps.push(s);
+    fanNamed(id, s.role).steps.push(s);
+    const {by, then} = items.get(id)!;
     const status = statusOf(s);
-    f.by.set(status, (f.by.get(status) ?? 0) + 1);
+    add(by, status, 1);
+    if (s.record && s.last <= tally.seq) add(then, status, 1);
   }
-  for (const {id, states} of told) {
-    const by = new Map<string, number>();
-    for (const [state, n] of Object.entries(states)) {
-      const status = state === "cut_off" ? "ok" : state === "held" || state === "running" ? (idle ? "interrupted" : "running") : state;
-      by.set(status, (by.get(status) ?? 0) + n);
+  for (const {id, states} of tally.fans) {
+    const f = fanNamed(id, id.slice(0, id.lastIndexOf("#")));
+    const told = countsOf(states, idle);
+    const {by, then} = items.get(id)!;
+    f.partial = false;
+    const all = [...told.values()].reduce((a, b) => a + b, 0);
+    if (f.steps.filter((s) => s.first <= tally.seq).length < all) {
+      Object.assign(f, {of: all, seq: tally.seq});
+      items.get(id)!.by = told;
+      continue;
     }
-    const f: Fan & {by: Map<string, number>} = fans.get(id) ?? {id, role: id.slice(0, id.lastIndexOf("#")), steps: [], partial: false, of: 0, counts: [], by};
-    fans.set(id, f);
-    f.of = [...by.values()].reduce((a, b) => a + b, 0);
-    Object.assign(f, {partial: false, by: f.steps.length < f.of ? by : f.by});
+    const unread = then.get("unread") ?? 0;
+    const rest = ["failed", "nonzero", "skipped", "ok"].map((status) => [status, (told.get(status) ?? 0) - (then.get(status) ?? 0)] as const);
+    // An item that began again meanwhile is none of these.
+    if (unread === 0 || rest.some(([, n]) => n < 0) || rest.reduce((sum, [, n]) => sum + n, 0) !== unread) continue;
+    for (const [status, n] of [...rest, ["unread", -unread] as const]) add(by, status, n);
   }
   for (const f of fans.values()) {
-    f.of = Math.max(f.of, f.steps.length);
-    f.counts = [...f.by].sort(([a], [b]) => rank(a) - rank(b));
+    f.counts = [...items.get(f.id)!.by].filter(([, n]) => n > 0).sort(([a], [b]) => rank(a) - rank(b));
+    f.of ||= f.steps.length;
     f.steps.sort((a, b) => a.item! - b.item!);
   }
   return fans;

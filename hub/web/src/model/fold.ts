@@ -5,7 +5,8 @@ import type {Choice, Status, StepView, Via, WaitKind} from "./service.ts";
 import {plural} from "./text.ts";
 import {cidOf, textOf, type Entry, type Text} from "./wire.ts";
 
-export type StepStatus = StepView["status"];
+/** unread: it ended well, or as an old journal does not say; its record, which was not read, says how. */
+export type StepStatus = StepView["status"] | "unread";
 
 /** A stretch of a visit: at work, or waiting for someone. to is null while it lasts. */
 export interface Span {
@@ -101,21 +102,21 @@ export class State {
   limits = new Map<string, number>(); // the limits that were reached, with their maximum
   count = 0; // of all steps; this.steps may lack early ones
   earlier = 0; // the event before which those began, 0 where none are lacking
-  private busy = new Set<string>(); // steps that run or will be tried again
-  private over = false;
-  private suspended = false;
-  private why = ""; // it ends as it closes
-  private queued = false;
-  private entered = new Map<string, {visits: number; status: StepStatus}>(); // role → its visits, a fan-out is one; the status is that before this.steps
+  #busy = new Set<string>(); // steps that run or will be tried again
+  #over = false;
+  #suspended = false;
+  #why = ""; // it ends as it closes
+  #queued = false;
+  #entered = new Map<string, {visits: number; status: StepStatus}>(); // role → its visits, a fan-out is one; the status is that before this.steps
 
   /** Whether nothing can happen to the run any more. */
   get final(): boolean {
-    return this.over;
+    return this.#over;
   }
 
   /** The status of the newest visit of a role that was entered: of a fan-out that of the item that tells most. It is not known while items may be lacking. */
   newest(role: string): StepStatus | undefined {
-    let found = this.entered.get(role)?.status;
+    let found = this.#entered.get(role)?.status;
     let visit = 0;
     let lacking = this.earlier > 0; // until a step that is no item of the visit
     let partial = false;
@@ -131,23 +132,23 @@ export class State {
 
   /** How often a role was entered; a fan-out is entered once. */
   visits(role: string): number {
-    return this.entered.get(role)?.visits ?? 0;
+    return this.#entered.get(role)?.visits ?? 0;
   }
 
-  private put(s: Step): void {
+  #put(s: Step): void {
     this.steps.set(s.id, s);
     this.move(s, s.status);
   }
 
   /** Notes that a step has begun, and the way that led to it. */
-  enter(s: Step): void {
-    this.put(s);
+  enter(s: Step, attempt = 1): void {
+    this.#put(s);
     const n = visitOf(s.id);
-    const known = this.entered.get(s.role)?.visits ?? 0;
-    if (n < known && this.earlier > 0) return; // one that began earlier goes on
+    const known = this.#entered.get(s.role)?.visits ?? 0;
+    if ((n < known || attempt > 1) && this.earlier > 0) return; // one that began earlier goes on
     this.count++;
     if (n <= known) return;
-    this.entered.set(s.role, {visits: n, status: s.status});
+    this.#entered.set(s.role, {visits: n, status: s.status});
     if (s.via === "always") return; // by no edge
     const key = way(s.edge, s.role, s.via === "limit");
     this.taken.set(key, (this.taken.get(key) ?? 0) + 1);
@@ -156,19 +157,19 @@ export class State {
   /** Begins where the server says that a run stands: with some of its steps, and sums over all of them. */
   begin(at: {seq: number; cid: string; at: number; began: number; title: string; status: Status; closing: Status | ""; reason: string; earlier: number}): void {
     Object.assign(this, at);
-    this.over = at.status === "done" || at.status === "failed" || at.status === "cancelled";
-    this.suspended = at.status === "suspended";
-    this.queued = at.status === "queued";
+    this.#over = at.status === "done" || at.status === "failed" || at.status === "cancelled";
+    this.#suspended = at.status === "suspended";
+    this.#queued = at.status === "queued";
   }
 
   /** Notes what the whole run did with a role. */
   enteredSoFar(role: string, visits: number, status: StepStatus): void {
-    this.entered.set(role, {visits, status});
+    this.#entered.set(role, {visits, status});
   }
 
   /** Takes over what a fold of a part of the journal up to here knows more exactly. */
   adopt(part: State): void {
-    for (const [id, s] of part.steps) if (this.steps.get(id)?.first === s.first) this.put(s);
+    for (const [id, s] of part.steps) if (this.steps.get(id)?.first === s.first) this.#put(s);
     for (const [limit, max] of part.limits) this.limits.set(limit, max);
   }
 
@@ -176,7 +177,7 @@ export class State {
   prepend(steps: readonly Step[], earlier: number): void {
     const later = [...this.steps.values()];
     this.steps.clear();
-    for (const s of [...steps, ...later]) this.put(s);
+    for (const s of [...steps, ...later]) this.#put(s);
     this.earlier = earlier;
   }
 
@@ -190,72 +191,72 @@ export class State {
     if (step) step.last = e.seq;
     folds[e.type]?.(this, e, step);
     if (step) step.lastAt = e.at;
-    if (!quiet.has(e.type)) this.settle();
+    if (!quiet.has(e.type)) this.#settle();
   }
 
-  private settle(): void {
-    if (this.over) return;
-    this.status = this.suspended ? "suspended" : this.queued ? "queued" : this.waiting.size > 0 && this.busy.size === 0 ? "waiting" : "running";
+  #settle(): void {
+    if (this.#over) return;
+    this.status = this.#suspended ? "suspended" : this.#queued ? "queued" : this.waiting.size > 0 && this.#busy.size === 0 ? "waiting" : "running";
   }
 
   /** Moves a step to another status. */
   move(s: Step, status: StepStatus): void {
     s.status = status;
     s.held = "";
-    if (status === "running" || status === "retrying" || status === "queued") this.busy.add(s.id);
-    else this.busy.delete(s.id);
+    if (status === "running" || status === "retrying" || status === "queued") this.#busy.add(s.id);
+    else this.#busy.delete(s.id);
   }
 
   /** Waits for a slot of a group, or has one. */
   line(behind: string): void {
-    this.queued = behind !== "";
+    this.#queued = behind !== "";
     this.reason = behind;
   }
 
   suspend(reason: string): void {
-    this.suspended = true;
-    this.queued = false;
+    this.#suspended = true;
+    this.#queued = false;
     this.reason = reason;
     for (const s of this.steps.values()) {
-      if (this.busy.has(s.id)) this.move(s, "parked");
+      if (this.#busy.has(s.id)) this.move(s, "parked");
       if (s.status === "parked") close(s, this.at);
     }
   }
 
   goOn(): void {
-    this.suspended = false;
-    if (!this.queued) this.reason = this.why;
+    this.#suspended = false;
+    if (!this.#queued) this.reason = this.#why;
   }
 
   /** A fork goes on from what may have been the end of another run. */
   reopen(): void {
-    this.over = false;
-    this.closing = this.why = "";
-    this.queued = false;
+    this.#over = false;
+    this.closing = this.#why = "";
+    this.#queued = false;
     this.goOn();
   }
 
   /** What the run ends as stands; its always roles run, and nothing of its graph. */
   close(status: Status, message: Text): void {
     this.closing = status;
-    this.suspended = false;
-    this.reason = this.why = textOf(message);
-    this.stop();
+    this.#suspended = false;
+    this.reason = this.#why = textOf(message);
+    this.#stop();
   }
 
   end(status: Status, reason: string): void {
-    this.over = true;
-    this.closing = this.why = "";
+    this.#over = true;
+    this.closing = this.#why = "";
     this.status = status;
     this.reason = reason;
-    this.stop();
+    this.#stop();
   }
 
-  private stop(): void {
+  #stop(): void {
     this.waiting.clear();
     for (const s of this.steps.values()) {
       close(s, this.at);
-      if (this.busy.has(s.id) || s.status === "waiting") this.move(s, "parked");
+      if (this.#busy.has(s.id) || s.status === "waiting") this.move(s, "parked");
     }
   }
 }
@@ -312,7 +313,7 @@ const folds: Record<string, (r: State, e: Entry, s: Step | undefined) => void> =
         status: "running", record: null, attempt: 1, failures: [], first: e.seq, last: e.seq, lastAt: e.at,
         spans: [], ms: 0, toolCalls: 0, usage: {calls: 0, input: 0, cached: 0, output: 0}, said: "", held: "",
       };
-      r.enter(s);
+      r.enter(s, num(d["attempt"]));
     }
     close(s, s.lastAt); // a process that was killed left it open: it ended with its newest event
     r.move(s, "running");
@@ -363,7 +364,7 @@ const folds: Record<string, (r: State, e: Entry, s: Step | undefined) => void> =
     r.waiting.delete(e.step);
     if (!s) return;
     const status = textOf(e.data["status"]);
-    r.move(s, status === "failed" || status === "skipped" ? status : "ok");
+    r.move(s, status === "ok" || status === "failed" || status === "skipped" ? status : "unread");
     s.record = cidOf(e.data["record"]);
     s.ms += num(e.data["ms"]);
     close(s, e.at);

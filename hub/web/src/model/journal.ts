@@ -102,3 +102,15 @@ export class Journal {
 function follows(e: Entry | undefined, next: Entry): boolean {
   return !e || e.cid === next.prev;
 }
+
+/** The seq of the newest event at a time, among those from first to last, which are held. */
+export function newestAt(entries: readonly (Entry | undefined)[], at: number, first: number, last: number): number {
+  let low = first;
+  let high = last;
+  while (low < high) {
+    const mid = (low + high + 1) >> 1;
+    if (entries[mid - 1]!.at <= at) low = mid;
+    else high = mid - 1;
+  }
+  return low;
+}

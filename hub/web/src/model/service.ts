@@ -834,7 +834,9 @@ export interface Run {
   cost_usd: number | null; // Null: unknown.
   started: Time;
   updated: Time; // Of the newest event.
-  active_ms: number;
+  active_ms: number; // In which something was at work.
+  wall_ms: number; // From the first event to the newest, waits included.
+  ended?: Time; // Left out of a run that has not ended.
   timing: Timing;
   scripted_calls: number;
   reuse?: Reuses; // Left out where no step took an earlier result.
@@ -895,7 +897,9 @@ export interface RunRow {
   steps: number;
   started: Time;
   updated: Time; // Of the newest event.
-  active_ms: number;
+  active_ms: number; // In which something was at work.
+  wall_ms: number; // From the first event to the newest, waits included.
+  ended?: Time; // Left out of a run that has not ended.
   usage: RowUsage;
   cost_usd: number | null; // Null: unknown.
   head: CID; // Of the newest event.

@@ -85,47 +85,51 @@ export class Replay {
   nextTry = 0;
   onLink: (l: Link) => void = () => {};
 
-  private socket: WebSocket | null = null;
-  private subs = new Map<string, Subscription>();
-  private listings = new Map<string, Listing>();
-  private count = 0;
-  private tries = 0;
-  private heard = 0;
-  private pings = 0;
-  private cancelTimer = () => {};
-  private closed = true;
+  #socket: WebSocket | null = null;
+  #subs = new Map<string, Subscription>();
+  #listings = new Map<string, Listing>();
+  #count = 0;
+  #tries = 0;
+  #heard = 0;
+  #pings = 0;
+  #cancelTimer = () => {};
+  #closed = true;
 
-  constructor(private readonly around: Surroundings) {}
+  readonly #around: Surroundings;
+
+  constructor(around: Surroundings) {
+    this.#around = around;
+  }
 
   /** Connects, and stays connected until stop. */
   start(): void {
-    if (!this.closed) return;
-    this.closed = false;
-    this.connect();
+    if (!this.#closed) return;
+    this.#closed = false;
+    this.#connect();
   }
 
   stop(): void {
-    this.closed = true;
-    this.cancelTimer();
-    this.drop();
+    this.#closed = true;
+    this.#cancelTimer();
+    this.#drop();
   }
 
   /** Tries at once, for example when the network is back. */
   hurry(): void {
-    if (this.closed || this.link !== "lost") return;
-    this.tries = 0;
-    this.cancelTimer();
-    this.connect();
+    if (this.#closed || this.link !== "lost") return;
+    this.#tries = 0;
+    this.#cancelTimer();
+    this.#connect();
   }
 
   /** Follows a run. With a journal: from its cursor; without: only what comes from now on. */
   watch(run: string, journal: Journal | null, watcher: Watcher): () => void {
-    const s: Subscription = {id: String(++this.count), run, journal, watcher, asked: 0, retry: () => {}};
-    this.subs.set(s.id, s);
-    if (this.link === "open") this.ask(s);
+    const s: Subscription = {id: String(++this.#count), run, journal, watcher, asked: 0, retry: () => {}};
+    this.#subs.set(s.id, s);
+    if (this.link === "open") this.#ask(s);
     return () => {
       s.retry();
-      if (this.subs.delete(s.id) && this.link === "open") this.send({type: "cancel", id: s.id});
+      if (this.#subs.delete(s.id) && this.link === "open") this.#send({type: "cancel", id: s.id});
     };
   }
 
@@ -134,31 +138,31 @@ export class Replay {
    * changed once, so that nothing is missed between a reading and the first change. A list whose changes the server does not push counts as changed once a minute.
    */
   list(lists: readonly ListName[], changed: (c: ListChange) => void): () => void {
-    const l: Listing = {id: String(++this.count), lists, changed, told: new Set(), refused: 0, retry: () => {}, poll: () => {}};
-    this.listings.set(l.id, l);
-    if (this.link === "open") this.askLists(l);
-    this.pollLists(l);
+    const l: Listing = {id: String(++this.#count), lists, changed, told: new Set(), refused: 0, retry: () => {}, poll: () => {}};
+    this.#listings.set(l.id, l);
+    if (this.link === "open") this.#askLists(l);
+    this.#pollLists(l);
     return () => {
       l.retry();
       l.poll();
-      if (this.listings.delete(l.id) && this.link === "open") this.send({type: "cancel", id: l.id});
+      if (this.#listings.delete(l.id) && this.link === "open") this.#send({type: "cancel", id: l.id});
     };
   }
 
-  private askLists(l: Listing): void {
+  #askLists(l: Listing): void {
     l.retry();
     l.told.clear();
-    this.send({type: "list_request", id: l.id, lists: l.lists});
+    this.#send({type: "list_request", id: l.id, lists: l.lists});
   }
 
-  private pollLists(l: Listing): void {
-    l.poll = this.around.later(() => {
-      this.pollLists(l);
+  #pollLists(l: Listing): void {
+    l.poll = this.#around.later(() => {
+      this.#pollLists(l);
       for (const list of l.lists) if (!l.told.has(list)) l.changed({list, runs: null});
     }, pollEvery);
   }
 
-  private listFrame(l: Listing, f: Record<string, unknown>): void {
+  #listFrame(l: Listing, f: Record<string, unknown>): void {
     if (f["type"] === "list_changed") {
       const list = f["list"] as ListName;
       if (!l.lists.includes(list)) return;
@@ -168,111 +172,111 @@ export class Replay {
     } else if (f["type"] === "replay_error") {
       l.told.clear();
       l.retry();
-      if (passing.has(String(f["code"]))) l.retry = this.around.later(() => this.askLists(l), backoff(++l.refused, this.around.random()));
+      if (passing.has(String(f["code"]))) l.retry = this.#around.later(() => this.#askLists(l), backoff(++l.refused, this.#around.random()));
     }
   }
 
-  private connect(): void {
-    this.set("connecting");
+  #connect(): void {
+    this.#set("connecting");
     let ws: WebSocket;
     try {
-      ws = this.around.open();
+      ws = this.#around.open();
     } catch {
-      this.lost();
+      this.#lost();
       return;
     }
-    this.socket = ws;
-    this.cancelTimer = this.around.later(() => this.lose(ws), silentFor); // a handshake that hangs
+    this.#socket = ws;
+    this.#cancelTimer = this.#around.later(() => this.#lose(ws), silentFor); // a handshake that hangs
     ws.onopen = () => {
-      if (ws !== this.socket) return;
-      this.heard = this.around.now();
-      this.set("open");
-      this.beat();
-      for (const s of this.subs.values()) this.ask(s);
-      for (const l of this.listings.values()) this.askLists(l);
+      if (ws !== this.#socket) return;
+      this.#heard = this.#around.now();
+      this.#set("open");
+      this.#beat();
+      for (const s of this.#subs.values()) this.#ask(s);
+      for (const l of this.#listings.values()) this.#askLists(l);
     };
     ws.onmessage = (m) => {
-      if (ws !== this.socket) return;
-      this.heard = this.around.now();
-      this.tries = 0;
-      if (typeof m.data === "string") this.frame(m.data);
+      if (ws !== this.#socket) return;
+      this.#heard = this.#around.now();
+      this.#tries = 0;
+      if (typeof m.data === "string") this.#frame(m.data);
     };
-    ws.onclose = () => this.lose(ws);
-    ws.onerror = () => this.lose(ws);
+    ws.onclose = () => this.#lose(ws);
+    ws.onerror = () => this.#lose(ws);
   }
 
-  private lose(ws: WebSocket): void {
-    if (ws !== this.socket) return;
-    this.drop();
-    if (!this.closed) this.lost();
+  #lose(ws: WebSocket): void {
+    if (ws !== this.#socket) return;
+    this.#drop();
+    if (!this.#closed) this.#lost();
   }
 
-  private drop(): void {
-    const ws = this.socket;
-    this.socket = null;
-    this.cancelTimer();
+  #drop(): void {
+    const ws = this.#socket;
+    this.#socket = null;
+    this.#cancelTimer();
     if (!ws) return;
     ws.onopen = ws.onmessage = ws.onclose = ws.onerror = null;
     ws.close();
   }
 
-  private lost(): void {
-    const wait = backoff(this.tries++, this.around.random());
-    this.nextTry = this.around.now() + wait;
-    for (const s of this.subs.values()) s.retry();
-    for (const l of this.listings.values()) {
+  #lost(): void {
+    const wait = backoff(this.#tries++, this.#around.random());
+    this.nextTry = this.#around.now() + wait;
+    for (const s of this.#subs.values()) s.retry();
+    for (const l of this.#listings.values()) {
       l.retry();
       l.told.clear();
     }
-    this.set("lost");
-    this.cancelTimer = this.around.later(() => this.connect(), wait);
+    this.#set("lost");
+    this.#cancelTimer = this.#around.later(() => this.#connect(), wait);
   }
 
   // A browser cannot see the pings of the server: it asks for an answer of its own.
-  private beat(): void {
-    this.cancelTimer();
-    this.cancelTimer = this.around.later(() => {
-      const ws = this.socket;
+  #beat(): void {
+    this.#cancelTimer();
+    this.#cancelTimer = this.#around.later(() => {
+      const ws = this.#socket;
       if (!ws) return;
-      if (this.around.now() - this.heard > silentFor) {
-        this.lose(ws);
+      if (this.#around.now() - this.#heard > silentFor) {
+        this.#lose(ws);
         return;
       }
-      this.send({type: "ping", n: ++this.pings});
-      this.beat();
+      this.#send({type: "ping", n: ++this.#pings});
+      this.#beat();
     }, pingEvery);
   }
 
-  private set(l: Link): void {
+  #set(l: Link): void {
     this.link = l;
     this.onLink(l);
   }
 
-  private send(frame: Record<string, unknown>): void {
-    if (this.link === "open") this.socket?.send(JSON.stringify(frame));
+  #send(frame: Record<string, unknown>): void {
+    if (this.link === "open") this.#socket?.send(JSON.stringify(frame));
   }
 
-  private ask(s: Subscription): void {
+  #ask(s: Subscription): void {
     s.retry();
     s.watcher.asked?.();
     const cursor = s.journal ? {fromSeq: s.journal.seq, ...(s.journal.cid ? {lastCid: s.journal.cid} : {})} : {};
-    this.send({type: "replay_request", id: s.id, sessionId: s.run, ...cursor, live: true, batch: true});
+    this.#send({type: "replay_request", id: s.id, sessionId: s.run, ...cursor, live: true, batch: true});
   }
 
   // Asks again from the cursor; the wait grows as long as that brings nothing.
-  private askAgain(s: Subscription): void {
-    if (!this.subs.has(s.id)) return;
-    this.send({type: "cancel", id: s.id});
-    this.subs.delete(s.id);
-    s.id = String(++this.count); // frames of the old request that are on their way are not its own any more
-    this.subs.set(s.id, s);
-    const wait = s.asked === 0 ? 0 : backoff(s.asked, this.around.random());
+  #askAgain(s: Subscription): void {
+    if (!this.#subs.has(s.id)) return;
+    this.#send({type: "cancel", id: s.id});
+    this.#subs.delete(s.id);
+    s.id = String(++this.#count); // frames of the old request that are on their way are not its own any more
+    this.#subs.set(s.id, s);
+    const wait = s.asked === 0 ? 0 : backoff(s.asked, this.#around.random());
     s.asked++;
     s.retry();
-    s.retry = this.around.later(() => this.ask(s), wait);
+    s.retry = this.#around.later(() => this.#ask(s), wait);
   }
 
-  private frame(data: string): void {
+  #frame(data: string): void {
     let f: Record<string, unknown>;
     try {
       f = JSON.parse(data) as Record<string, unknown>;
@@ -280,27 +284,27 @@ export class Replay {
       return; // not of this protocol; what matters comes again from the cursor
     }
     const id = String(f["id"] ?? "");
-    const l = this.listings.get(id);
+    const l = this.#listings.get(id);
     if (l) {
-      this.listFrame(l, f);
+      this.#listFrame(l, f);
       return;
     }
-    const s = this.subs.get(id);
+    const s = this.#subs.get(id);
     if (!s) return;
     switch (f["type"]) {
       case "replay_event":
       case "event":
-        this.take(s, [f]);
+        this.#take(s, [f]);
         break;
       case "replay_batch":
-        if (Array.isArray(f["events"])) this.take(s, f["events"] as Record<string, unknown>[]);
+        if (Array.isArray(f["events"])) this.#take(s, f["events"] as Record<string, unknown>[]);
         break;
       case "replay_complete":
-        this.tip(s, f["lastSeq"]);
+        this.#tip(s, f["lastSeq"]);
         s.watcher.complete?.(Number(f["lastSeq"]));
         break;
       case "heartbeat":
-        this.tip(s, f["lastSeq"]);
+        this.#tip(s, f["lastSeq"]);
         break;
       case "delta":
         s.watcher.delta?.({after: Number(f["afterSeq"]), step: String(f["step"] ?? ""), n: Number(f["n"]), kind: String(f["kind"] ?? "text"), text: String(f["text"] ?? "")});
@@ -308,15 +312,15 @@ export class Replay {
       case "reset":
         s.journal?.truncate(Number(f["commonSeq"]) || 0, String(f["commonCid"] ?? ""));
         s.watcher.reset?.();
-        if (s.journal && s.journal.seq !== (Number(f["commonSeq"]) || 0)) this.askAgain(s); // nothing in common after all
+        if (s.journal && s.journal.seq !== (Number(f["commonSeq"]) || 0)) this.#askAgain(s); // nothing in common after all
         break;
       case "replay_error":
-        this.refused(s, String(f["code"] ?? "internal"), String(f["message"] ?? ""));
+        this.#refused(s, String(f["code"] ?? "internal"), String(f["message"] ?? ""));
         break;
     }
   }
 
-  private take(s: Subscription, frames: readonly Record<string, unknown>[]): void {
+  #take(s: Subscription, frames: readonly Record<string, unknown>[]): void {
     const taken: Entry[] = [];
     for (const f of frames) {
       const e = entryOf(f);
@@ -325,7 +329,7 @@ export class Replay {
       if (verdict === "next") taken.push(e);
       if (verdict === "ahead" || verdict === "other") {
         if (taken.length > 0) s.watcher.events?.(taken);
-        this.askAgain(s);
+        this.#askAgain(s);
         return;
       }
     }
@@ -336,22 +340,22 @@ export class Replay {
   }
 
   // The server told how far it has sent: if that is not how far we are, something is missing.
-  private tip(s: Subscription, seq: unknown): void {
-    if (s.journal && typeof seq === "number" && seq !== s.journal.seq) this.askAgain(s);
+  #tip(s: Subscription, seq: unknown): void {
+    if (s.journal && typeof seq === "number" && seq !== s.journal.seq) this.#askAgain(s);
   }
 
-  private refused(s: Subscription, code: string, message: string): void {
+  #refused(s: Subscription, code: string, message: string): void {
     if (code === "future_cursor" && s.journal && s.journal.seq > 0) {
       // The server went back behind what we hold: from the start, its history is the truth.
       s.journal.truncate(0);
       s.watcher.reset?.();
-      this.askAgain(s);
+      this.#askAgain(s);
       return;
     }
     const final = !passing.has(code);
     s.watcher.error?.(code, message, final);
     if (final) return;
     s.asked = Math.max(1, s.asked);
-    this.askAgain(s);
+    this.#askAgain(s);
   }
 }

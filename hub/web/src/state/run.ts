@@ -2,16 +2,16 @@
 // tells beyond that.
 
 import {batch, computed, effect, signal} from "@preact/signals";
-import {fansOf, linesOf, odd, statesOf, type Fan, type Line, type Opened} from "../model/fans.ts";
+import {fansOf, linesOf, odd, statesOf, type Fan, type Line, type Opened, type Tally} from "../model/fans.ts";
 import {fold, State, telling, type Step} from "../model/fold.ts";
-import {before, Journal, windowSpan} from "../model/journal.ts";
-import {Drafts} from "../model/live.ts";
+import {before, Journal, newestAt, windowSpan} from "../model/journal.ts";
+import {Drafts, type Draft} from "../model/live.ts";
 import {compress, type Axis, type Hole, type Stretch} from "../model/timeline.ts";
 import type {Entry} from "../model/wire.ts";
 import {api, ApiError, skew} from "../net/api.ts";
 import {fault, link, now, replay} from "./app.ts";
 import {agree, stateOf, stepOf} from "./told.ts";
-import type {FanTally, Idle, Run as RunView, StepView} from "../model/service.ts";
+import type {Idle, Run as RunView, StepView} from "../model/service.ts";
 
 // Events that change what GET /v1/runs/{id} tells beyond the fold.
 const moving = new Set([
@@ -24,25 +24,26 @@ const again = 2000; // until a run that could not be read is asked for again
 const lookEvery = 5000; // whether a process drives a run, which no event tells
 
 const countEvery = 3000; // how often, at most, items are counted anew that were not read
+const readEvery = 500; // how often, at most, a run is read in which much happens
 
 /** What was asked for of steps that were not read. */
 interface Picked {
-  fans: readonly FanTally[];
+  tally?: Tally;
   steps: readonly Step[];
   earlier: Readonly<Record<string, number>>; // by what was asked for: before, of the next part
   reading: string; // what is being asked for
   error: string;
 }
-const unasked: Picked = {fans: [], steps: [], earlier: {}, reading: "", error: ""};
+const unasked: Picked = {steps: [], earlier: {}, reading: "", error: ""};
 
 export class Run {
-  /** What is held of the journal: its newest events, and what was asked for. */
-  journal = new Journal();
-  readonly drafts = new Drafts();
+  // What is changed in place is read by what subscribes to its changes: nothing else of it is to be had.
+  #kept = new Journal();
+  #drafts = new Drafts();
   /** Grows with every change of the journal. */
   readonly version = signal(0);
-  /** Grows with every change of the drafts. */
-  readonly draftVersion = signal(0);
+  #draftVersion = signal(0);
+  readonly noted = signal(0); // grows with what is known of how steps ended
   /** Whether the run was read: before that, nothing is known of it. */
   readonly ready = signal(false);
   /** The seq that is looked at; null is the newest, whatever comes. */
@@ -55,31 +56,46 @@ export class Run {
   readonly problem = signal<{code: string; message: string} | null>(null);
   readonly playing = signal(false);
 
-  private picks = signal<ReadonlyMap<number | null, Picked>>(new Map()); // by the seq that is looked at
-  private counted: number | string = ""; // what was counted last: the seq of the past, or that of the newest
-  private due: number | null = null; // the seq at which is counted next
-  private counting: ReturnType<typeof setTimeout> | undefined;
+  #picks = signal<ReadonlyMap<number | null, Picked>>(new Map()); // by the seq that is looked at
+  #counted = ""; // what was counted last: a place in the past, or the newest event
+  #ends = new Map<string, string>(); // how steps ended whose records were read, by record
+  #actions = new Map<string, string>(); // of roles, as far as they were told
+  #due: number | null = null; // the seq at which is counted next
+  #counting: ReturnType<typeof setTimeout> | undefined;
 
-  private live = new State();
-  private stopping: (() => void)[] = [];
-  private unfollow: (() => void) | null = null;
-  private fresh: Entry[] = [];
-  private frame = 0;
-  private draftFrame = 0;
-  private soon: ReturnType<typeof setTimeout> | undefined;
-  private reading: AbortController | null = null;
+  #live = new State();
+  #stopping: (() => void)[] = [];
+  #unfollow: (() => void) | null = null;
+  #fresh: Entry[] = [];
+  #frame = 0;
+  #draftFrame = 0;
+  #soon: ReturnType<typeof setTimeout> | undefined; // while the run is to be read, or is being read
+  #behind = false; // something happened since, of which the run tells
+  #reading: AbortController | null = null;
 
-  private windows = new Map<string, Promise<void>>(); // that are being read
-  private bases = new Map<number, RunView[]>(); // the run as it was before a window; pages of its steps, the newest first
-  private older = signal<readonly StepView[]>([]); // that the view has no room for
-  private early: Step[] = []; // that the parts of the journal tell of, and the live state does not have
-  private fanned: {key: readonly unknown[]; fans: ReadonlyMap<string, Fan>} = {key: [], fans: new Map()};
-  private past: {of: State; version: number; at: number; state: State} | null = null;
+  #windows = new Map<string, Promise<void>>(); // that are being read
+  #bases = new Map<number, RunView[]>(); // the run as it was before a window; pages of its steps, the newest first
+  #older = signal<readonly StepView[]>([]); // that the view has no room for
+  #early: Step[] = []; // that the parts of the journal tell of, and the live state does not have
+  #fanned: {key: readonly unknown[]; fans: ReadonlyMap<string, Fan>} = {key: [], fans: new Map()};
+  #past: {of: State; version: number; at: number; state: State} | null = null;
+
+  /** What is held of the journal: its newest events, and what was asked for. */
+  get journal(): Journal {
+    this.version.value;
+    return this.#kept;
+  }
+
+  /** What is being said in a step. */
+  draftsOf(step: string): readonly Draft[] {
+    this.#draftVersion.value;
+    return this.#drafts.of(step);
+  }
 
   /** The newest state. It is one object that grows; reading it subscribes to that. */
   get head(): State {
     this.version.value;
-    return this.live;
+    return this.#live;
   }
 
   /** The state that is looked at. */
@@ -88,59 +104,70 @@ export class Run {
     const at = this.cursor.value;
     if (at === null || at >= this.journal.seq) return head;
     const version = this.version.value;
-    if (this.past?.of !== head || this.past.at !== at || this.past.version !== version) this.past = {of: head, version, at, state: this.stateAt(at)};
-    return this.past.state;
+    if (this.#past?.of !== head || this.#past.at !== at || this.#past.version !== version) this.#past = {of: head, version, at, state: this.#stateAt(at)};
+    return this.#past.state;
   }
 
-  private stateAt(seq: number): State {
+  #stateAt(seq: number): State {
     const entries = this.journal.entries;
     if (this.journal.start(seq) === 1) return fold(entries, seq);
-    const [base, ...earlier] = this.bases.get(before(seq))!;
+    const [base, ...earlier] = this.#bases.get(before(seq))!;
     const s = stateOf(base!);
     for (const page of earlier) s.prepend(page.steps.map((x) => stepOf(x, base!.seq)), page.earlier ?? 0);
     return fold(entries, seq, s);
   }
 
-  private readonly steps = computed(() => new Map([...this.older.value, ...(this.view.value?.steps ?? [])].map((s) => [s.id, s])));
+  readonly #steps = computed(() => new Map([...this.#older.value, ...(this.view.value?.steps ?? [])].map((s) => [s.id, s])));
 
   /** What the server tells of a step. */
   told(step: string): StepView | undefined {
-    return this.steps.value.get(step);
+    return this.#steps.value.get(step);
   }
 
   /** Where the timeline ends: at the newest event, or now while something goes on. */
   readonly end = computed<number>(() => {
     this.version.value;
-    const s = this.live;
+    const s = this.#live;
     return s.final || s.status === "suspended" || this.idle.value ? s.at : Math.max(s.at, now.value + skew);
   });
 
-  /** The status of a step: one that was cut off where no process drives the run, and that of a command which failed and was treated as data. */
+  /**
+   * The status of a step: one that was cut off where no process drives the run, and that of a command which failed and was treated
+   * as data. No event says the latter: where the record was not read it is unread.
+   */
   statusOf(s: Step): string {
-    if (s.status === "ok" && s.record) {
-      const code = (this.told(s.id)?.output as Record<string, unknown> | null | undefined)?.["exit_code"];
-      if (typeof code === "number" && code !== 0) return "nonzero";
-    }
+    this.noted.value;
+    if (s.record && (s.status === "ok" || s.status === "unread")) return this.#ends.get(s.record) ?? ((this.#actions.get(s.role) ?? "run") === "run" ? "unread" : s.status);
     return s.status === "running" && this.cursor.value === null && this.idle.value ? "interrupted" : s.status;
+  }
+
+  // Takes over how steps ended.
+  #note(steps: readonly StepView[]): void {
+    for (const x of steps) {
+      const code = (x.output as Record<string, unknown> | null)?.["exit_code"];
+      this.#actions.set(x.role, x.action);
+      if (x.cid) this.#ends.set(x.cid, x.status === "ok" && x.action === "run" && typeof code === "number" && code !== 0 ? "nonzero" : x.status);
+    }
+    this.noted.value = this.#ends.size;
   }
 
   /** The fan-outs among the steps that are looked at, by visit. */
   get fans(): ReadonlyMap<string, Fan> {
-    const key = [this.state, this.state.earlier, this.version.value, this.steps.value, this.idle.value, this.picked];
-    if (this.fanned.key.length === 0 || key.some((k, i) => k !== this.fanned.key[i])) this.fanned = {key, fans: this.fansAt(this.cursor.value)};
-    return this.fanned.fans;
+    const key = [this.state, this.state.earlier, this.version.value, this.#steps.value, this.idle.value, this.picked, this.noted.value];
+    if (this.#fanned.key.length === 0 || key.some((k, i) => k !== this.#fanned.key[i])) this.#fanned = {key, fans: this.fansAt(this.cursor.value)};
+    return this.#fanned.fans;
   }
 
   /** The fan-outs after an event, null for the newest. */
   fansAt(at: number | null): ReadonlyMap<string, Fan> {
-    const {earlier} = at === null ? this.head : this.state;
-    return fansOf(this.stepsAt(at), (s) => this.statusOf(s), earlier > 0, earlier > 0 ? this.pickedAt(at).fans : [], at === null && this.idle.value !== "");
+    const {earlier, seq} = at === null ? this.head : this.state;
+    return fansOf(this.stepsAt(at), (s) => this.statusOf(s), earlier > 0, seq, this.#pickedAt(at).tally, at === null && this.idle.value !== "");
   }
 
   /** The steps that were read, and before them those of earlier ones that were asked for. */
   stepsAt(at: number | null): Step[] {
     const {steps, earlier} = at === null ? this.head : this.state;
-    const early = earlier > 0 ? this.pickedAt(at).steps.filter((s) => !steps.has(s.id)) : [];
+    const early = earlier > 0 ? this.#pickedAt(at).steps.filter((s) => !steps.has(s.id)) : [];
     return [...early, ...steps.values()];
   }
 
@@ -155,12 +182,17 @@ export class Run {
     return f && !f.partial ? telling.findLast((t) => f.counts.some(([s]) => (s === "interrupted" ? "running" : s) === t)) ?? "ok" : this.state.newest(role);
   }
 
-  private pickedAt(at: number | null): Picked {
-    return this.picks.value.get(at) ?? unasked;
+  #pickedAt(at: number | null): Picked {
+    return this.#picks.value.get(at) ?? unasked;
+  }
+
+  /** Whether there is more in the whole run that wants to be looked at than was read. */
+  get more(): boolean {
+    return (this.#pickedAt(null).earlier[` ${odd}`] ?? 0) > 0;
   }
 
   get picked(): Picked {
-    return this.pickedAt(this.cursor.value);
+    return this.#pickedAt(this.cursor.value);
   }
 
   /** Reads steps of a role with a status, or all of its steps, or without one what wants to be looked at: the newest, then those before them. */
@@ -169,35 +201,42 @@ export class Run {
     const states = status ? statesOf(status) : odd;
     const what = `${role} ${states}`;
     const {journal} = this;
-    const keep = (p: Partial<Picked>): void => void (this.picks.value = new Map([[null, this.pickedAt(null)], [at, {...this.pickedAt(at), reading: "", error: "", ...p}]]));
+    const keep = (p: Partial<Picked>): void => void (this.#picks.value = new Map([[null, this.#pickedAt(null)], [at, {...this.#pickedAt(at), reading: "", error: "", ...p}]]));
     keep({reading: what});
     try {
-      const v = await api.run(this.id, {status: states, role, before: status ? this.pickedAt(at).earlier[what] ?? (status === "all" ? this.state.earlier : 0) : 0, at: at ?? 0, ...(status ? {} : {limit: stepsBefore})});
+      const v = await api.run(this.id, {status: states, role, before: status ? this.#pickedAt(at).earlier[what] ?? (status === "all" ? this.state.earlier : 0) : 0, at: at ?? 0, ...(status ? {} : {limit: stepsBefore})});
       if (journal !== this.journal) return;
+      this.#note(v.steps);
       const from = (v.earlier && v.steps[0]?.began) || 0; // of what wants to be looked at, all since then are in the answer
-      const known = new Map(this.pickedAt(at).steps.filter((s) => status || s.first < from || !odd.includes(this.statusOf(s))).map((s) => [s.id, s]));
+      if (!status && at === this.cursor.value) {
+        for (const s of this.stepsAt(at)) if (s.record && s.status === "ok" && s.first >= from && s.last <= v.seq && !this.#ends.has(s.record)) this.#ends.set(s.record, "ok");
+        this.noted.value = this.#ends.size;
+      }
+      const known = new Map(this.#pickedAt(at).steps.filter((s) => status || s.first < from || !odd.includes(this.statusOf(s))).map((s) => [s.id, s]));
       for (const x of v.steps) known.set(x.id, stepOf(x, v.seq));
       batch(() => {
-        this.older.value = [...this.older.value, ...v.steps.filter((x) => x.ended && !this.told(x.id))];
-        keep({fans: v.fans ?? [], steps: [...known.values()].sort((a, b) => a.first - b.first), earlier: {...this.pickedAt(at).earlier, [what]: v.earlier ?? 0}});
+        this.#older.value = [...this.#older.value, ...v.steps.filter((x) => x.ended && !this.told(x.id))];
+        keep({tally: {seq: v.seq, fans: v.fans ?? []}, steps: [...known.values()].sort((a, b) => a.first - b.first), earlier: {...this.#pickedAt(at).earlier, [what]: v.earlier ?? 0}});
       });
     } catch (e) {
       if (journal === this.journal) keep({error: e instanceof Error ? e.message : String(e)});
     }
   }
 
-  // Has items counted that were not read: as the run goes on, and at a place in its past where one stays.
-  private count(): void {
+  // Has counted what was not read: as the run goes on, and at a place in its past where one stays.
+  #count(): void {
     const at = this.cursor.value;
-    const now = at ?? `${this.view.value?.seq}`;
-    if (!this.ready.value || this.state.earlier === 0 || now === this.counted || (this.counting && this.due === at)) return;
-    clearTimeout(this.counting);
-    this.due = at;
-    this.counting = setTimeout(() => {
-      this.counting = undefined;
-      this.counted = now;
-      void this.pick();
-    }, at !== null ? 1000 : this.picks.peek().size ? countEvery : 0);
+    const now = () => `${at} ${this.upTo()}`;
+    if (!this.ready.value || now() === this.#counted || (this.#counting && this.#due === at)) return;
+    clearTimeout(this.#counting);
+    this.#due = at;
+    const counting = this.#counting = setTimeout(async () => {
+      this.#counted = now();
+      if (this.state.earlier > 0 || this.stepsAt(at).some((s) => this.statusOf(s) === "unread")) await this.pick();
+      if (counting !== this.#counting) return;
+      this.#counting = undefined;
+      this.#count();
+    }, at !== null ? 1000 : this.#counted ? countEvery : 0);
   }
 
   /** Which items of fan-outs are shown, where a person has said so. */
@@ -216,11 +255,11 @@ export class Run {
   /** Steps with the times at which they are known to have been at work. */
   get lanes(): Step[] {
     this.version.value;
-    return [...this.early, ...this.live.steps.values()];
+    return [...this.#early, ...this.#live.steps.values()];
   }
 
   readonly axis = computed<Axis>(() => {
-    const s = this.live;
+    const s = this.#live;
     const end = this.end.value;
     const busy: Stretch[] = [];
     for (const step of this.lanes) {
@@ -238,24 +277,24 @@ export class Run {
   constructor(readonly id: string) {}
 
   start(): void {
-    this.stopping.push(
+    this.#stopping.push(
       effect(() => {
-        if (link.value === "open") this.readSoon(0);
+        if (link.value === "open") this.#readSoon(0);
       }),
     );
-    this.stopping.push(effect(() => this.count()));
-    const looking = setInterval(() => void this.lookForDriver(), lookEvery);
-    this.stopping.push(() => clearInterval(looking));
+    this.#stopping.push(effect(() => this.#count()));
+    const looking = setInterval(() => void this.#lookForDriver(), lookEvery);
+    this.#stopping.push(() => clearInterval(looking));
   }
 
   stop(): void {
-    for (const s of this.stopping) s();
-    this.unfollow?.();
-    cancelAnimationFrame(this.frame);
-    cancelAnimationFrame(this.draftFrame);
-    clearTimeout(this.soon);
-    clearTimeout(this.counting);
-    this.reading?.abort();
+    for (const s of this.#stopping) s();
+    this.#unfollow?.();
+    cancelAnimationFrame(this.#frame);
+    cancelAnimationFrame(this.#draftFrame);
+    clearTimeout(this.#soon);
+    clearTimeout(this.#counting);
+    this.#reading?.abort();
   }
 
   /** Moves to a seq, once what it needs was read; beyond the newest is the newest, and follows it. */
@@ -263,10 +302,10 @@ export class Run {
     const reading = this.seeking.value !== null;
     if (seq === null || seq >= this.journal.seq) seq = null;
     else seq = Math.max(1, seq);
-    const known = seq === null || this.knows(seq);
+    const known = seq === null || this.#knows(seq);
     this.seeking.value = known ? null : seq;
     if (known) this.cursor.value = seq;
-    else if (!reading) void this.seek();
+    else if (!reading) void this.#seek();
   }
 
   /** The events up to the seq that is looked at. */
@@ -280,11 +319,11 @@ export class Run {
     const from = before(seq);
     const to = Math.min(from + windowSpan, this.journal.seq);
     if (this.journal.missing(from + 1, to) === 0) return;
-    await this.once(`events ${from}`, async (journal) => {
+    await this.#once(`events ${from}`, async (journal) => {
       const part = await api.events(this.id, from, to);
       if (journal !== this.journal) return;
-      if (part.at(-1)?.seq !== to || !journal.fill(part)) this.restart(); // it is another history by now
-      else this.learn();
+      if (part.at(-1)?.seq !== to || !journal.fill(part)) this.#restart(); // it is another history by now
+      else this.#learn();
     });
   }
 
@@ -292,117 +331,121 @@ export class Run {
   async showEarlier(): Promise<void> {
     const {earlier} = this.state;
     if (earlier === 0) return;
-    const base = this.state === this.live ? undefined : this.bases.get(before(this.cursor.value!))!;
-    await this.once(`steps ${base?.[0]!.seq} ${earlier}`, async (journal) => {
+    const base = this.state === this.#live ? undefined : this.#bases.get(before(this.cursor.value!))!;
+    await this.#once(`steps ${base?.[0]!.seq} ${earlier}`, async (journal) => {
       const page = await api.run(this.id, {before: earlier, ...(base ? {at: base[0]!.seq} : {})});
       if (journal !== this.journal) return;
+      this.#note(page.steps);
       if (base) base.push(page);
       else {
-        this.older.value = [...page.steps, ...this.older.value];
-        this.live.prepend(page.steps.map((x) => stepOf(x, page.seq)), page.earlier ?? 0);
+        this.#older.value = [...page.steps, ...this.#older.value];
+        this.#live.prepend(page.steps.map((x) => stepOf(x, page.seq)), page.earlier ?? 0);
       }
-      this.learn();
+      this.#learn();
     });
   }
 
   /** Has the server tell of a step that it has not told of yet. */
   async ask(s: Step): Promise<void> {
     if (this.told(s.id) || !this.view.value) return;
-    await this.once(`step ${s.id}`, async () => {
+    await this.#once(`step ${s.id}`, async () => {
       const {steps} = await api.run(this.id, {before: s.first + 1, limit: 1});
-      this.older.value = [...steps.filter((x) => x.id === s.id), ...this.older.value];
+      this.#note(steps);
+      this.#older.value = [...steps.filter((x) => x.id === s.id), ...this.#older.value];
     });
   }
 
   // Takes over when steps were at work, as far as events tell that are held. A step that is at work
   // where a part ends may have ended at any time.
-  private learn(): void {
+  #learn(): void {
     const {entries} = this.journal;
-    this.early = [];
+    this.#early = [];
     if (this.journal.start(this.journal.seq) === 1) {
-      const asked = this.live.waiting;
-      this.live = fold(entries, this.live.seq);
-      for (const [step, q] of asked) this.live.waiting.set(step, q); // the same to those who are answering
+      const asked = this.#live.waiting;
+      this.#live = fold(entries, this.#live.seq);
+      for (const [step, q] of asked) this.#live.waiting.set(step, q); // the same to those who are answering
     } else {
       for (const [first, last] of this.journal.parts()) {
-        const part = fold(entries, Math.min(last, this.live.seq), new State(first - 1));
+        const part = fold(entries, Math.min(last, this.#live.seq), new State(first - 1));
         if (last < this.journal.seq) for (const s of part.steps.values()) if (s.spans.at(-1)?.to === null) part.steps.delete(s.id);
-        this.live.adopt(part);
-        for (const s of part.steps.values()) if (!this.live.steps.has(s.id)) this.early.push(s);
+        this.#live.adopt(part);
+        for (const s of part.steps.values()) if (!this.#live.steps.has(s.id)) this.#early.push(s);
       }
     }
     this.version.value++;
   }
 
   // Reads something, unless that is under way. What fails is said.
-  private once(what: string, read: (journal: Journal) => Promise<void>): Promise<void> {
-    const under = this.windows.get(what) ?? read(this.journal).catch(fault).finally(() => this.windows.delete(what));
-    this.windows.set(what, under);
+  #once(what: string, read: (journal: Journal) => Promise<void>): Promise<void> {
+    const under = this.#windows.get(what) ?? read(this.journal).catch(fault).finally(() => this.#windows.delete(what));
+    this.#windows.set(what, under);
     return under;
   }
 
   // Whether the state at seq can be folded.
-  private knows(seq: number): boolean {
+  #knows(seq: number): boolean {
     const start = this.journal.start(seq);
-    return start === 1 || (start <= before(seq) + 1 && this.bases.has(before(seq)));
+    return start === 1 || (start <= before(seq) + 1 && this.#bases.has(before(seq)));
   }
 
   // One place after another, so that a hand on the slider asks for few of them.
-  private async seek(): Promise<void> {
+  async #seek(): Promise<void> {
     for (let seq = this.seeking.value; seq !== null; seq = this.seeking.value) {
       const from = before(seq);
-      await Promise.all([this.load(seq), from === 0 || this.bases.has(from) ? null : this.once(`base ${from}`, async (journal) => {
+      await Promise.all([this.load(seq), from === 0 || this.#bases.has(from) ? null : this.#once(`base ${from}`, async (journal) => {
         const base = await api.run(this.id, {at: from, limit: stepsBefore});
-        if (journal === this.journal) this.bases.set(from, [base]);
+        this.#note(base.steps);
+        if (journal === this.journal) this.#bases.set(from, [base]);
       })]);
       if (this.seeking.value !== seq) continue;
       this.seeking.value = null;
-      if (this.knows(seq)) this.cursor.value = seq;
+      if (this.#knows(seq)) this.cursor.value = seq;
     }
   }
 
   async read(): Promise<void> {
-    this.reading?.abort();
-    const mine = (this.reading = new AbortController());
+    this.#reading?.abort();
+    const mine = (this.#reading = new AbortController());
     try {
       const v = await api.run(this.id, {}, mine.signal);
+      this.#note(v.steps);
       batch(() => {
         this.view.value = v;
-        this.drives(v);
-        if (!this.unfollow) this.follow(v);
-        else if (v.steps_total && v.seq === this.live.seq) {
-          agree(this.live, v);
+        this.#drives(v);
+        if (!this.#unfollow) this.#follow(v);
+        else if (v.steps_total && v.seq === this.#live.seq) {
+          agree(this.#live, v);
           this.version.value++;
         }
       });
     } catch (e) {
       if (mine.signal.aborted || (e instanceof ApiError && e.status === 401)) return;
-      if (e instanceof ApiError && e.status === 0) return this.readSoon(again);
+      if (e instanceof ApiError && e.status === 0) return this.#readSoon(again);
       if (e instanceof ApiError && [404, 410, 503].includes(e.status)) this.problem.value = {code: e.code, message: e.message};
       else fault(e);
-      if (!this.unfollow && !(e instanceof ApiError && (e.status === 404 || e.status === 410))) this.readSoon(again);
+      if (!this.#unfollow && !(e instanceof ApiError && (e.status === 404 || e.status === 410))) this.#readSoon(again);
     }
   }
 
   // A process that was killed writes nothing: a run without events is asked for anew.
-  private async lookForDriver(): Promise<void> {
-    if (!this.ready.value || this.live.status !== "running" || document.hidden || link.value !== "open") return;
-    const seq = this.live.seq;
+  async #lookForDriver(): Promise<void> {
+    if (!this.ready.value || this.#live.status !== "running" || document.hidden || link.value !== "open") return;
+    const seq = this.#live.seq;
     try {
       const v = await api.run(this.id, {limit: 1});
-      if (this.live.seq === seq) this.drives(v);
+      if (this.#live.seq === seq) this.#drives(v);
     } catch (e) {
       if (!(e instanceof ApiError)) fault(e); // else what is followed tells of the connection
     }
   }
 
-  private drives(v: RunView): void {
-    if (v.seq >= this.live.seq) this.idle.value = v.idle ?? "";
+  #drives(v: RunView): void {
+    if (v.seq >= this.#live.seq) this.idle.value = v.idle ?? "";
   }
 
   // Follows the journal from its newest events on. What is known of the run changes when all that
   // the server told of is here.
-  private follow(v: RunView): void {
+  #follow(v: RunView): void {
     const from = Math.max(0, before(v.seq) - windowSpan);
     const journal = new Journal(from);
     let complete = false;
@@ -410,27 +453,27 @@ export class Run {
       if (!complete || journal.seq < v.seq || journal === this.journal) return;
       const live = from === 0 ? new State() : stateOf(v);
       if (from > 0) live.adopt(fold(journal.entries, v.seq));
-      this.begin(journal, fold(journal.entries, journal.seq, live));
-      if (journal.seq > v.seq) this.readSoon(0); // what it tells is of before the newest of them
+      this.#begin(journal, fold(journal.entries, journal.seq, live));
+      if (journal.seq > v.seq) this.#readSoon(0); // what it tells is of before the newest of them
     };
-    this.unfollow = replay.watch(this.id, journal, {
+    this.#unfollow = replay.watch(this.id, journal, {
       events: (entries) => {
-        if (journal === this.journal) this.take(entries);
+        if (journal === this.journal) this.#take(entries);
         else open();
       },
-      asked: () => this.drafts.again(),
+      asked: () => this.#drafts.again(),
       delta: (d) => {
-        this.drafts.add(d);
-        this.draftFrame ||= requestAnimationFrame(() => {
-          this.draftFrame = 0;
-          this.draftVersion.value++;
+        this.#drafts.add(d);
+        this.#draftFrame ||= requestAnimationFrame(() => {
+          this.#draftFrame = 0;
+          this.#draftVersion.value++;
         });
       },
-      reset: () => this.restart(),
+      reset: () => this.#restart(),
       complete: () => {
         complete = true;
         open();
-        this.flush();
+        this.#flush();
         this.problem.value = null;
       },
       error: (code, message, final) => {
@@ -439,66 +482,75 @@ export class Run {
     });
   }
 
-  private begin(journal: Journal, live: State): void {
+  #begin(journal: Journal, live: State): void {
     const at = this.cursor.value;
-    this.journal = journal;
-    this.live = live;
-    this.fresh = [];
-    this.early = [];
-    this.bases.clear();
-    this.windows.clear();
-    for (const e of journal.entries) if (e) this.drafts.settle(e);
+    this.#kept = journal;
+    this.#live = live;
+    this.#fresh = [];
+    this.#early = [];
+    this.#bases.clear();
+    this.#windows.clear();
+    for (const e of journal.entries) if (e) this.#drafts.settle(e);
     batch(() => {
-      this.older.value = [];
-      this.picks.value = new Map();
-      this.counted = "";
+      this.#older.value = [];
+      this.#picks.value = new Map();
+      this.#counted = "";
       this.seeking.value = null;
       this.cursor.value = null;
       this.ready.value = true;
       this.version.value++;
-      this.draftVersion.value++;
+      this.#draftVersion.value++;
       if (at !== null) this.look(at);
     });
   }
 
   // The history is another one than was thought: reads it anew, and shows what there is meanwhile.
-  private restart(): void {
-    this.unfollow?.();
-    this.unfollow = null;
-    this.drafts.clear();
-    this.readSoon(0);
+  #restart(): void {
+    this.#unfollow?.();
+    this.#unfollow = null;
+    this.#drafts.clear();
+    this.#readSoon(0);
   }
 
-  private take(entries: readonly Entry[]): void {
-    for (const e of entries) this.fresh.push(e);
+  #take(entries: readonly Entry[]): void {
+    for (const e of entries) this.#fresh.push(e);
     if (this.problem.value) this.problem.value = null;
     // A page in the background gets no frames.
-    if (document.hidden) this.flush();
-    else this.frame ||= requestAnimationFrame(() => this.flush());
+    if (document.hidden) this.#flush();
+    else this.#frame ||= requestAnimationFrame(() => this.#flush());
   }
 
-  private flush(): void {
-    cancelAnimationFrame(this.frame);
-    this.frame = 0;
-    if (this.fresh.length === 0) return;
+  #flush(): void {
+    cancelAnimationFrame(this.#frame);
+    this.#frame = 0;
+    if (this.#fresh.length === 0) return;
     let tells = false;
     this.idle.value = ""; // until it is read again: a process wrote
-    for (const e of this.fresh) {
-      this.live.apply(e);
-      this.drafts.settle(e);
+    for (const e of this.#fresh) {
+      this.#live.apply(e);
+      this.#drafts.settle(e);
       tells ||= moving.has(e.type);
     }
-    this.fresh = [];
+    this.#fresh = [];
     batch(() => {
       this.version.value++;
-      this.draftVersion.value++;
+      this.#draftVersion.value++;
     });
-    if (tells) this.readSoon(120);
+    if (!tells) return;
+    if (this.#soon) this.#behind = true;
+    else this.#readSoon(120);
   }
 
-  private readSoon(ms: number): void {
-    clearTimeout(this.soon);
-    this.soon = setTimeout(() => void this.read(), ms);
+  // Reads the run. What happens while it is read has it read again, and not from the beginning: else it would never end.
+  #readSoon(ms: number): void {
+    clearTimeout(this.#soon);
+    this.#behind = false;
+    const soon = this.#soon = setTimeout(async () => {
+      await this.read();
+      if (this.#soon !== soon) return;
+      this.#soon = undefined;
+      if (this.#behind) this.#readSoon(readEvery);
+    }, ms);
   }
 
   /** The seq of the newest event at a time, among those that are held. */
@@ -543,16 +595,4 @@ export class Run {
     };
     requestAnimationFrame(tick);
   }
-}
-
-/** The seq of the newest event at a time, among those from first to last, which are held. */
-function newestAt(entries: readonly (Entry | undefined)[], at: number, first: number, last: number): number {
-  let low = first;
-  let high = last;
-  while (low < high) {
-    const mid = (low + high + 1) >> 1;
-    if (entries[mid - 1]!.at <= at) low = mid;
-    else high = mid - 1;
-  }
-  return low;
 }

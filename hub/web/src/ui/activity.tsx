@@ -34,8 +34,7 @@ export function Activity({run, step: s}: {run: Run; step: Step}) {
     if (missing > 0 && turns.length === 0) void run.load(missing);
   }, [missing]);
   const hidden = Math.max(0, turns.length - before);
-  run.draftVersion.value;
-  const drafts = past ? [] : run.drafts.of(s.id);
+  const drafts = past ? [] : run.draftsOf(s.id);
   const told = run.told(s.id);
   const view = s.record ? told : undefined;
   const quiet = turns.length === 0 && drafts.length === 0;

@@ -8,7 +8,7 @@ import {api} from "../net/api.ts";
 import {hrefOf, route} from "../state/app.ts";
 import {useLoad} from "./load.ts";
 import {failure, summary} from "./said.ts";
-import {Ago, Button, Empty, Status, TextBox, Values} from "./widgets.tsx";
+import {Ago, Button, Empty, Status, TextBox, Values, wall} from "./widgets.tsx";
 import {Fault} from "./step.tsx";
 
 const mostPages = 20; // of steps of a run that are read
@@ -44,7 +44,8 @@ async function whole(id: string, signal: AbortSignal): Promise<Run> {
 
 function Both({left, right}: {left: Run; right: Run}) {
   const all = useMemo(() => pairs(left.steps, right.steps), [left, right]);
-  const differ = all.filter((p) => !p.same);
+  const unread = (p: Pair) => (!p.left && left.earlier) || (!p.right && right.earlier); // it may be the same
+  const differ = all.filter((p) => !p.same && !unread(p));
   const [every, setEvery] = useState(false);
   const [most, setMost] = useState(rowsAtOnce);
   const rows = every ? all : differ;
@@ -55,7 +56,7 @@ function Both({left, right}: {left: Run; right: Run}) {
   const kin = left.info.fork_of?.run === right.id ? [left, right] as const : right.info.fork_of?.run === left.id ? [right, left] as const : null;
   return (
     <>
-      {kin ? <p class="facts">{kin[0].id} is a fork of {kin[1].id}: {plural(kin[0].info.fork_of!.seq, "event")} of both and {plural(all.length - differ.length, "step")} are the same.</p> : null}
+      {kin ? <p class="facts">{kin[0].id} is a fork of {kin[1].id}: {plural(kin[0].info.fork_of!.seq, "event")} of both and {plural(all.filter((p) => p.same).length, "step")} are the same.</p> : null}
       <div class="panel scroll" tabIndex={0} role="region" aria-label="what came of them">
         <table class="plain beside">
           <thead><tr><th scope="col"><span class="sr">what</span></th>{[left, right].map((r) => <th scope="col"><a href={hrefOf("run", r.id)}>{plain(r.info.title || r.workflow)}</a> <span class="mono">{r.id}</span></th>)}</tr></thead>
@@ -66,7 +67,7 @@ function Both({left, right}: {left: Run; right: Run}) {
             {left.definition === right.definition ? null : line("definition", (r) => <span class="mono">{r.definition}</span>)}
             {line("cost", (r) => (r.usage.calls ? dollars(r.cost_usd) : "–"), left.cost_usd === right.cost_usd)}
             {line("tokens", (r) => (r.usage.calls ? <>{tokens(tokensOf(r))}, {share(r.usage.cached, r.usage.input)} cached</> : "–"), tokensOf(left) === tokensOf(right))}
-            {line("active", (r) => span(r.active_ms))}
+            {line("time", (r) => `${wall(r)}, ${span(r.active_ms)} active`)}
             {line("steps", (r) => r.steps_total ?? r.steps.length, left.steps.length === right.steps.length)}
             {line("begun", (r) => <Ago at={r.started} />)}
           </tbody>

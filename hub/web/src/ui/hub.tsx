@@ -31,6 +31,8 @@ function Ask({of, onClose}: {of: Asked; onClose: () => void}) {
   );
 }
 
+const rowsAtOnce = 200;
+
 // why a job is where it is, in words.
 const reasons: Record<string, string> = {
   no_worker: "no worker that has the workflow is connected", no_key: "the connected workers cannot open it yet", draining: "the workers drain",
@@ -88,6 +90,7 @@ function named(caps: string[]): string[] {
 
 function Queue() {
   const list = queue.value;
+  const [most, setMost] = useState(rowsAtOnce);
   const [asked, ask] = useState<Asked | null>(null);
   return (
     <>
@@ -100,7 +103,7 @@ function Queue() {
           <table class="list">
             <thead><tr><th scope="col">Job</th><th scope="col">State</th><th scope="col">Since</th><th scope="col" class="num">Attempts</th><th scope="col" class="num">Priority</th><th scope="col">Worker</th>{may("run") ? <th scope="col"><span class="sr">Actions</span></th> : null}</tr></thead>
             <tbody>
-              {list.map((j) => (
+              {list.slice(0, most).map((j) => (
                 <tr key={j.id}>
                   <td class="name">{j.run ? <a href={hrefOf("run", j.run)}>{plain(j.workflow)}</a> : <strong>{plain(j.workflow)}</strong>}
                     <div class="sub"><span class="mono">{j.id}</span>{j.run ? <span>run {j.run}</span> : null}{j.reason ? <span>{reasons[j.reason] ?? plain(j.reason)}</span> : j.why ? <span class="worse">{reasons[j.why] ?? plain(j.why)}</span> : null}</div></td>
@@ -119,6 +122,7 @@ function Queue() {
             </tbody>
           </table>
         )}
+        {list && list.length > most ? <div class="foot"><Button class="btn" onClick={() => setMost(most + rowsAtOnce)}>Show {Math.min(rowsAtOnce, list.length - most)} more of {list.length - most}</Button></div> : null}
       </div>
     </>
   );

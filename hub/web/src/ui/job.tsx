@@ -3,7 +3,7 @@
 import {day, plain, span, timingLine, value} from "../model/text.ts";
 import {hrefOf} from "../state/app.ts";
 import type {Run} from "../state/run.ts";
-import {CID, Fields, Scroll, Status, Values} from "./widgets.tsx";
+import {CID, Fields, over, Scroll, Status, Values, wall} from "./widgets.tsx";
 
 export function Job({run}: {run: Run}) {
   const v = run.view.value;
@@ -36,7 +36,8 @@ export function Job({run}: {run: Run}) {
           ["Scope", plain(i.scope)],
           ["Tags", (i.tags ?? []).length ? <span class="chips">{i.tags!.map((x) => <span class="tag">{plain(x)}</span>)}</span> : ""],
           ["Created", day(Date.parse(v.started))],
-          ["Updated", day(Date.parse(v.updated))],
+          [over(v.status) ? "Ended" : "Updated", day(Date.parse(v.updated))],
+          ["Time", `${wall(v)}, ${span(v.active_ms)} active`],
           ["Created by", plain(i.created_by)],
           ["Begun by", i.trigger ? plain(`${i.trigger.kind === "schedule" ? "the schedule" : `the webhook (${i.trigger.kind})`} of ${i.trigger.name}${i.trigger.delivery ? `, ${i.trigger.delivery}` : ""}`) : ""],
           ["For", plain(i.target_user)],

@@ -53,7 +53,7 @@ function Came({run, choose}: {run: Run; choose: (step: string) => void}): Compon
     if (Object.keys(outputs).length) return <Box><h2>Outputs</h2><Values of={outputs} />{red}</Box>;
     const last = steps.at(-1);
     const line = last ? headline(said(run, last), 300) : "";
-    return <Box><h2>It ended with</h2>{red}{last ? <Named run={run} step={last} choose={choose} line={line || "nothing said"} /> : <p class="dim">no step at all</p>}</Box>;
+    return <Box><h2>It ended with</h2>{red}{last ? <Named run={run} step={last} choose={choose} line={() => line || "nothing said"} /> : <p class="dim">no step at all</p>}</Box>;
   }
   if (head.status === "failed" || head.status === "suspended" || head.status === "cancelled" || run.idle.value) {
     return <Box><Bad run={run} choose={choose} /></Box>;
@@ -63,8 +63,8 @@ function Came({run, choose}: {run: Run; choose: (step: string) => void}): Compon
   return (
     <Box>
       <h2>At work</h2>
-      {busy.slice(0, most).map((s) => <Named key={s.id} run={run} step={s} choose={choose} line={headline(run.drafts.of(s.id).at(-1)?.text.trim().split("\n").at(-1) || s.held || said(run, s), 160)} />)}
-      {busy.length > most ? <p class="dim">and {busy.length - most} more</p> : null}
+      {busy.slice(0, most).map((s) => <Named key={s.id} run={run} step={s} choose={choose} line={() => headline(run.draftsOf(s.id).at(-1)?.text.trim().split("\n").at(-1) || s.held || said(run, s), 160)} />)}
+      {busy.length > most ? <p class="dim">and {head.earlier ? "at least " : ""}{busy.length - most} more</p> : null}
     </Box>
   );
 }
@@ -79,20 +79,19 @@ function Bad({run, choose}: {run: Run; choose: (step: string) => void}) {
     <>
       {fans.slice(0, most).map((f) => <p class="folded"><b>{f.id}</b> {itemsOf(f)}: {f.counts.map(([status, n], i) => <>{i ? ", " : ""}<span class={`s-${status}`}>{count(n)} {statusWord(status)}</span></>)}</p>)}
       {fans.length > most ? <p class="dim">and {fans.length - most} more fan-outs</p> : null}
-      {shown.map((s) => <Named key={s.id} run={run} step={s} choose={choose} line={headline(said(run, s), 200)} />)}
-      {bad.length > shown.length ? <p><Button class="btn quiet tight" onClick={() => document.querySelector(".steps")?.scrollIntoView()}>and {bad.length - shown.length} more, in the list of steps</Button></p> : null}
+      {shown.map((s) => <Named key={s.id} run={run} step={s} choose={choose} line={() => headline(said(run, s), 200)} />)}
+      {bad.length > shown.length ? <p><Button class="btn quiet tight" onClick={() => document.querySelector(".steps")?.scrollIntoView()}>and {run.more ? "at least " : ""}{bad.length - shown.length} more, in the list of steps</Button></p> : null}
     </>
   );
 }
 
-function Named({run, step: s, choose, line}: {run: Run; step: Step; choose: (step: string) => void; line: string}) {
-  run.draftVersion.value;
+function Named({run, step: s, choose, line}: {run: Run; step: Step; choose: (step: string) => void; line: () => string}) {
   return (
     <p class="named">
       <Status of={run.statusOf(s)} bare />
       <Button class="btn quiet tight" data-named={s.id} onClick={() => choose(s.id)}>{s.id}</Button>
       <span class="dim">{span(took(s, run.end.value))}</span>
-      <span class="line">{line}</span>
+      <span class="line">{line()}</span>
     </p>
   );
 }

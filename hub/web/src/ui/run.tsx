@@ -12,7 +12,7 @@ import {arrange, layout, usual} from "../state/layout.ts";
 import {Run} from "../state/run.ts";
 import {back} from "../state/runs.ts";
 import {Ask} from "./ask.tsx";
-import {Ago, Button, copy, Status, statusWord} from "./widgets.tsx";
+import {Ago, Button, copy, Status, statusWord, wall} from "./widgets.tsx";
 import {CancelDialog, CompareDialog, DeleteDialog, ForkDialog, MessageDialog, ResumeDialog} from "./actions.tsx";
 import {Detail, tabs} from "./detail.tsx";
 import {Graph} from "./graph.tsx";
@@ -139,7 +139,7 @@ function Head({run, title, act}: {run: Run; title: string; act: (d: Deed) => voi
   const reason = now?.reason || head.reason;
   const u = head.usage;
   const active = view ? view.active_ms + (status === "running" ? Math.max(0, run.end.value - Date.parse(view.updated)) : 0) : NaN;
-  const started = new Date(head.began).toISOString();
+  const [started, updated] = [head.began, head.at].map((at) => new Date(at).toISOString()) as [string, string];
   return (
     <div class="head">
       <div class="what">
@@ -155,6 +155,8 @@ function Head({run, title, act}: {run: Run; title: string; act: (d: Deed) => voi
         <p class="sr" role="status">{`the run is ${statusWord(status)}`}</p>
         <div class="figures">
           <span>started <Ago at={started} /></span>
+          {head.final ? <span>ended <Ago at={updated} /></span> : null}
+          <span><b>{wall({status: head.status, started, updated})}</b> {head.final ? "in all" : "so far"}</span>
           <span><b>{span(active)}</b> active</span>
           <span><b>{head.count}</b> {head.count === 1 ? "step" : "steps"}</span>
           {u.calls ? <span><b>{tokens(u.input + u.output)}</b> tokens</span> : null}
@@ -173,7 +175,7 @@ function Head({run, title, act}: {run: Run; title: string; act: (d: Deed) => voi
           <Button class={`btn${status === "failed" ? " primary" : ""}`} title="Try again from any of its steps, with another model if you like: in a new run" onClick={() => act("fork")} disabled={head.count === 0}>Fork…</Button>
           <Beside run={run} act={act} />
           {head.final ? null : <Button class="btn danger" onClick={() => act("cancel")}>Cancel…</Button>}
-          {may("admin") ? <Button class="btn danger" onClick={() => act("delete")}>Delete…</Button> : null}
+          {head.final && may("admin") ? <Button class="btn danger" onClick={() => act("delete")}>Delete…</Button> : null}
         </div>
       ) : null}
     </div>

@@ -9,7 +9,7 @@ import {agents, counts, everything, filter, follow, fits, followHub, more, outbo
 import {dropView, keepView, said, views} from "../state/views.ts";
 import {Deed} from "./actions.tsx";
 import {Line} from "./form.tsx";
-import {Ago, Button, Empty, Status} from "./widgets.tsx";
+import {Ago, Button, Empty, over, Status, wall} from "./widgets.tsx";
 import {keyed, step} from "./keys.ts";
 import {Start} from "./start.tsx";
 
@@ -155,8 +155,7 @@ function NameView({query, onClose}: {query: Record<string, string>; onClose: () 
 // What can be done to several runs at once. Each refusal is shown; the other runs are changed all the same.
 function Picked({of, done}: {of: RunRow[]; done: () => void}) {
   const [deed, setDeed] = useState<"" | "cancel" | "resume">("");
-  const over = (r: RunRow) => r.status === "done" || r.status === "failed" || r.status === "cancelled";
-  const fit = {cancel: of.filter((r) => !over(r)), resume: of.filter((r) => r.status === "suspended" || r.idle)};
+  const fit = {cancel: of.filter((r) => !over(r.status)), resume: of.filter((r) => r.status === "suspended" || r.idle)};
   const act = async (what: "cancel" | "resume") => {
     const refused: string[] = [];
     for (const r of fit[what]) await (what === "cancel" ? api.cancel(r.id, "") : api.resume(r.id, {})).catch((e: unknown) => refused.push(`${r.id}: ${e instanceof Error ? e.message : String(e)}`));
@@ -190,7 +189,7 @@ function Table({rows, picked, pick}: {rows: RunRow[]; picked: ReadonlySet<string
       <thead>
         <tr>
           {picked ? <th scope="col"><span class="sr">Chosen</span></th> : null}
-          <th scope="col">Run</th><th scope="col">Status</th><th scope="col">Updated</th><th scope="col">Active</th>
+          <th scope="col">Run</th><th scope="col">Status</th><th scope="col">Updated</th><th scope="col">Time</th>
           <th scope="col" class="num">Steps</th><th scope="col" class="num">Tokens</th><th scope="col" class="num">Cached</th><th scope="col" class="num">Cost</th>
           {hub ? <th scope="col">Worker</th> : null}
         </tr>
@@ -201,8 +200,7 @@ function Table({rows, picked, pick}: {rows: RunRow[]; picked: ReadonlySet<string
 }
 
 function Row({r, hub, picked, pick}: {r: RunRow; hub: boolean; picked: ReadonlySet<string> | null; pick: (id: string) => void}) {
-  const over = r.status === "done" || r.status === "failed" || r.status === "cancelled";
-  const w = over ? undefined : r.waiting?.[0];
+  const w = over(r.status) ? undefined : r.waiting?.[0];
   const line = r.queue && `waits for the group ${r.queue.group}${r.queue.behind.length ? `, held by ${r.queue.behind.join(", ")}` : ""}${r.idle ? "; no process waits for its turn" : ""}`;
   const ask = line ? headline(plain(line), 200) : w ? (w.question ? `asks: “${headline(w.question, 90)}”` : `waits for a ${w.kind}`) : "";
   const tags = r.tags ?? [];
@@ -224,7 +222,7 @@ function Row({r, hub, picked, pick}: {r: RunRow; hub: boolean; picked: ReadonlyS
       </td>
       <td class="state"><Status of={r.idle && r.idle !== "unattended" ? r.idle : r.status} /></td>
       <td data-label="Updated"><Ago at={r.updated} /></td>
-      <td class="nowrap" data-label="Active">{span(r.active_ms)}</td>
+      <td class="nowrap" data-label="Time">{wall(r)}<div class="sub">{span(r.active_ms)} active</div></td>
       <td class="num" data-label="Steps">{r.steps}</td>
       <td class={`num${none}`} data-label="Tokens">{r.usage.calls ? tokens((r.usage.input ?? 0) + (r.usage.output ?? 0)) : "–"}</td>
       <td class={`num${none}`} data-label="Cached">{share(r.usage.cached, r.usage.input)}</td>

@@ -118,7 +118,7 @@ function Lanes({run, end, axis, at, past, chosen, choose}: {run: Run; end: numbe
       const marks = all.length > crowd ? thin(all, axis, chosen, (s) => run.statusOf(s)) : all;
       return {role, marks, row: rows(marks)};
     });
-  }, [axis, end, run.view.value, steps.length > crowd ? chosen : ""]);
+  }, [axis, end, run.view.value, run.noted.value, steps.length > crowd ? chosen : ""]);
   return (
     <>
       {lanes.map(({role, marks, row}) => {

@@ -2,7 +2,7 @@
 
 import type {ComponentChildren, JSX} from "preact";
 import {useEffect, useId, useLayoutEffect, useRef, useState} from "preact/hooks";
-import {ago, day, plain, shortCID, size, value} from "../model/text.ts";
+import {ago, day, plain, shortCID, size, span, value} from "../model/text.ts";
 import {skew} from "../net/api.ts";
 import {now, tell} from "../state/app.ts";
 
@@ -34,7 +34,7 @@ export function StepName({id, role}: {id: string; role: string}) {
 }
 
 /** A status in words. */
-export const statusWord = (of: string): string => of === "nonzero" ? "exit not 0" : of.replace("_", " ");
+export const statusWord = (of: string): string => of === "nonzero" ? "exit not 0" : of === "unread" ? "ended" : of.replace("_", " ");
 
 /** A status as a shape and a word. */
 export function Status({of, bare}: {of: string; bare?: boolean}) {
@@ -53,6 +53,12 @@ export function Ago({at}: {at: string}) {
   const t = Date.parse(at);
   return <time dateTime={at} title={day(t)} class="nowrap">{ago(now.value + skew - t)}</time>;
 }
+
+/** Whether a run has ended. */
+export const over = (status: string): boolean => status === "done" || status === "failed" || status === "cancelled";
+
+/** How long a run took by the clock, to its end or until now. */
+export const wall = (r: {status: string; started: string; updated: string}): string => span((over(r.status) ? Date.parse(r.updated) : now.value + skew) - Date.parse(r.started));
 
 /** A CID, shortened; a click copies all of it. */
 export function CID({of, label = "CID"}: {of: string | null | undefined; label?: string}) {

@@ -97,6 +97,25 @@ test("the queue shows the jobs of the hub", async (t) => {
   check();
 });
 
+test("F-314: of a long queue as much is drawn as can be read, and what is done to a job stands apart", async (t) => {
+  const {page, check, close} = await openPage(browser, hub.url);
+  t.after(close);
+  const items = Array.from({length: 2000}, (_, i) => ({id: `job${i}`, workflow: "w", state: "dead", reason: "", why: "expired", run: "", agent: "", attempts: 3, priority: 0, since: "2026-01-01T00:00:00Z"}));
+  await page.route("**/v1/queue", (r) => r.fulfill({json: {schema: "wf.queue/v1", items}}));
+  const code = await page.request.post(hub.url + "/v1/codes", {headers: {Authorization: `Bearer ${await token()}`}});
+  await page.goto(`${hub.url}/#code=${(await code.json()).code}`);
+  await page.getByRole("link", {name: "Queue"}).click();
+  await page.getByText("job199", {exact: true}).waitFor();
+  const rows = page.locator(".list tbody tr");
+  assert.equal(await rows.count(), 200);
+  await page.getByRole("button", {name: "Show 200 more of 1800"}).click();
+  await page.getByText("job399", {exact: true}).waitFor();
+  assert.equal(await rows.count(), 400);
+  const [retry, purge] = await Promise.all(["Retry", "Purge"].map((name) => rows.first().getByRole("button", {name}).boundingBox()));
+  assert.ok(purge.x - retry.x - retry.width >= 6, "Retry and Purge do not touch");
+  check();
+});
+
 async function token() {
   const {readFile} = await import("node:fs/promises");
   const lines = (await readFile(hub.told.token_file, "utf8")).split("\n");

@@ -45,6 +45,30 @@ describe("a run", () => {
     check();
   });
 
+  test("F-311, F-310: at work is what is being said now; beside the time at work is that of the clock, and when it ended", async (t) => {
+    await on.place.hold(t);
+    await on.place.write("talks.yaml", `wf: 1\nname: talks\nroles: {talk: {run: 'i=0; while [ -e hold ]; do i=$((i + 1)); echo "line $i"; sleep 0.1; done'}}\n`);
+    await on.place.trust();
+    const {page, check} = await visit(t);
+    const id = await begin(page, "talks");
+    await open(page, id);
+    const line = page.locator(".outcome .named .line");
+    const said = async () => Number(/line (\d+)/.exec(await line.innerText().catch(() => ""))?.[1] ?? 0);
+    await until("something is said", async () => (await said()) > 0);
+    const first = await said();
+    await until("what is said now is shown", async () => (await said()) > first + 5);
+    await page.locator(".figures").getByText(/\d+\.\d s so far/).waitFor();
+    assert.equal(await page.locator(".figures").getByText("ended").count(), 0);
+    await on.place.release();
+    await status(page, "done");
+    const run = await get(page, `/v1/runs/${id}`);
+    assert.equal(run.ended, run.updated);
+    assert.ok(Math.abs(run.wall_ms - (Date.parse(run.ended) - Date.parse(run.started))) <= 1);
+    await page.locator(".figures").getByText("ended").waitFor();
+    await page.locator(".figures").getByText(`${(run.wall_ms / 1000).toFixed(1)} s in all`).waitFor();
+    check();
+  });
+
   test("K-12: choices are buttons, the primary one first; details and timing are shown", async (t) => {
     const {page, check} = await visit(t);
     const id = await begin(page, "draft", {topic: "clocks"}, {

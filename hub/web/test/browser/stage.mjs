@@ -36,7 +36,7 @@ export class Place {
 
   /** Runs wf to its end and gives what it printed; some tests expect it to fail. */
   async wf(...args) {
-    return (await run(process.env.WF, args, {cwd: this.dir, env: this.env})).stdout;
+    return (await run(process.env.WF, args, {cwd: this.dir, env: this.env, maxBuffer: 1 << 28})).stdout;
   }
 
   /** Starts wf in the background. Its output is kept for when something goes wrong. */
@@ -117,11 +117,12 @@ export class Hub {
 
   async up() {
     this.child = this.place.spawn("hub", "--listen", `127.0.0.1:${this.port}`, "--data", join(this.place.dir, "hub"), "--name", "meeting", "-o", "json");
+    const said = () => this.child.said.split("\n").slice(0, -1).find((l) => l.startsWith("{")); // its log may come first
     await until(`wf hub answers at ${this.url}`, async () => {
       assert.equal(this.child.exitCode, null, this.child.said);
-      return this.child.said.includes("\n") && (await fetch(this.url + "/healthz").catch(() => null))?.ok;
+      return said() && (await fetch(this.url + "/healthz").catch(() => null))?.ok;
     });
-    this.told = JSON.parse(this.child.said.split("\n", 1)[0]);
+    this.told = JSON.parse(said());
   }
 
   /** Kills it and takes its memory of queue, agents and runs. */

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import {test} from "node:test";
 import {fold, State, way} from "../../src/model/fold.ts";
-import type {Run} from "../../src/model/service.ts";
+import type {Run, StepView} from "../../src/model/service.ts";
 import {agree, stateOf} from "../../src/state/told.ts";
 import {journal, start, type Said} from "./journal.ts";
 
@@ -142,18 +142,18 @@ function tell(s: State, room: number): Run {
   const usage = (u: typeof s.usage) => ({...u, cache_write_5m: null, cache_write_1h: null, reasoning: null});
   return {
     schema: "wf.run/v1", timing: {total_ms: 0, ttfe_ms: 0, thinking_ms: 0, tools_ms: 0, tool_calls: 0, ttfe_pct: 0, thinking_pct: 0, tools_pct: 0},
-    id: "R", workflow: "w", definition: "d", head: s.cid, seq: s.seq, status: s.status, reason: s.reason, result: null, outputs: {}, cost_usd: null, active_ms: 0, scripted_calls: 0,
+    id: "R", workflow: "w", definition: "d", head: s.cid, seq: s.seq, status: s.status, reason: s.reason, result: null, outputs: {}, cost_usd: null, active_ms: 0, wall_ms: 0, scripted_calls: 0,
     started: new Date(s.began).toISOString(), updated: new Date(s.at).toISOString(), usage: usage(s.usage),
     info: {title: s.title, description: "", type: "", scope: "", tags: null, created_by: "", target_user: "", request_id: "", workspace: "", file: "", parent: null, forked_from: null, inputs: {}},
     waiting: [...s.waiting.values()].map((q) => ({step: q.step, kind: q.kind, question: String(q.question), choices: q.choices, due: null})),
     steps: steps.map((x) => ({
-      id: x.id, role: x.role, action: "prompt", visit: x.visit, edge: x.edge, via: x.via, began: x.first, ...(x.record ? {ended: x.last} : {}), cid: x.record, status: x.status, parents: [],
+      id: x.id, role: x.role, action: "prompt", visit: x.visit, edge: x.edge, via: x.via, began: x.first, ...(x.record ? {ended: x.last} : {}), cid: x.record, status: x.status as StepView["status"], parents: [],
       resumes: x.resumes, edge_prompt: "", output: {}, text: "", error: null, tool_calls: x.toolCalls, usage: usage(x.usage), ms: x.ms, workspace: null,
       attempts: Array.from({length: x.attempt}, (_, i) => ({attempt: i + 1, started: new Date(s.began).toISOString(), error: x.failures[i] ? {phase: "", ...x.failures[i]} : null, usage: usage(x.usage)})),
     })),
     ...(lacking ? {
       steps_total: all.length, earlier: steps[0]?.first ?? s.seq + 1,
-      roles: [...new Set(all.map((x) => x.role))].map((role) => ({role, visits: s.visits(role), status: s.newest(role)!})),
+      roles: [...new Set(all.map((x) => x.role))].map((role) => ({role, visits: s.visits(role), status: s.newest(role)! as StepView["status"]})),
       ways: [...s.taken].map(([key, times]) => {
         const [edge, kind, to] = key.split(" ");
         return {edge: Number(edge), to: to!, limit: kind === "limit", times};
