@@ -147,7 +147,7 @@ func (l *Looks) Of(step string) (*Span, error) {
 		return own.span(l.Run)
 	}
 	if len(shots) == 0 && len(l.Own) > 0 && step == "" {
-		return nil, protocol.ErrNotFound.With("wf files "+string(l.Run)+":"+l.Own[0].Step+" lists those of a visit with an own copy; workspace: {track: true} in the workflow has later runs record all", "run %s recorded no files of its workspace, but those of visits with own copies of it", l.Run)
+		return nil, protocol.ErrNotFound.With("wf files "+protocol.ShellWord(string(l.Run)+":"+l.Own[0].Step)+" lists those of a visit with an own copy; workspace: {track: true} in the workflow has later runs record all", "run %s recorded no files of its workspace, but those of visits with own copies of it", l.Run)
 	}
 	if len(shots) == 0 {
 		why := "its workflow has no role that may write, or says workspace.track: false"

@@ -16,6 +16,7 @@ type Run struct {
 	Foreign    bool                   `json:"foreign,omitempty"` // it came from elsewhere (an archive, a clone, a copy of the store that was put back): it is not driven or answered before wf store adopt on that machine
 	Closing    protocol.RunStatus     `json:"closing,omitempty"` // what the run ends as, while its always roles run
 	Reason     string                 `json:"reason"`
+	Cause      *Cause                 `json:"cause,omitempty"` // of a run that failed, or closes as failed: the step with which the way to FAIL began
 	Suspended  protocol.SuspendReason `json:"suspended_by,omitempty"`
 	Code       string                 `json:"code,omitempty"`           // of the error behind a suspension
 	Head       CID                    `json:"head"`                     // of the newest event
@@ -25,7 +26,7 @@ type Run struct {
 	Total      int                    `json:"steps_total,omitempty"`    // of the run, where steps is not all of them
 	Earlier    protocol.Seq           `json:"earlier,omitempty"`        // before, for the steps before these; left out where there are none
 	Matching   *int                   `json:"steps_matching,omitempty"` // how many steps of the run are of the states and the role that were asked for; left out where neither was
-	Fans       []FanTally             `json:"fans,omitempty"`           // the fan-outs of the run, where steps of some states or of a role were asked for
+	Fans       []FanTally             `json:"fans,omitempty"`           // the fan-outs of the run, where steps of some states or of a role were asked for, or fan-outs as one step
 	Roles      []protocol.RoleEntered `json:"roles,omitempty"`          // that were entered, where steps is not all of them
 	Ways       []protocol.WayTaken    `json:"ways,omitempty"`           // out of edges that the run took, where steps is not all of them
 	Outputs    protocol.JSON          `json:"outputs"`
@@ -51,6 +52,15 @@ type Run struct {
 type ForkPoint struct {
 	Run protocol.RunID `json:"run"`
 	Seq protocol.Seq   `json:"seq"`
+}
+
+// Cause is the step with which the way to FAIL began. From the steps behind it nothing else could be reached.
+type Cause struct {
+	Step   string              `json:"step"`
+	Failed bool                `json:"failed"`          // false: its output, or a bound, chose the way to FAIL
+	Error  *protocol.ErrorInfo `json:"error,omitempty"` // of a step that failed
+	Road   []string            `json:"road"`            // the steps between it and FAIL
+	Way    string              `json:"way,omitempty"`   // the first step from which nothing but FAIL could be reached; left out where there is none
 }
 
 // Reuses says what became of the steps of a run that took earlier results, and of the others. A step that only takes values
@@ -96,10 +106,16 @@ type Window struct {
 	// all. What the answer says of the run is of all of its steps.
 	States []string
 	Role   string
+	// Fold has a fan-out with more items than this count as one step, which began with its first item: of its items the first is given,
+	// and FoldOdd of those that want to be looked at. Fans tells of all of them. 0 gives each.
+	Fold int
 	// Bytes bounds the prompts, texts and outputs of the steps together: older steps are left out, and Earlier says
 	// where they are. One step is given however long it is; 0 is no bound.
 	Bytes int
 }
+
+// FoldOdd is how many items of a folded fan-out are given that want to be looked at.
+const FoldOdd = 10
 
 // Chooses reports whether the steps are chosen by what they are, and not by their place alone.
 func (w Window) Chooses() bool { return len(w.States) > 0 || w.Role != "" }

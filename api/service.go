@@ -50,6 +50,8 @@ type Runs interface {
 	Diff(ctx context.Context, left, right protocol.RunID) (*Diff, error)
 	// Explain decides again why a step was entered.
 	Explain(ctx context.Context, run protocol.RunID, step string) (*Explanation, error)
+	// ExplainRun decides again why a run ended, or is where it is.
+	ExplainRun(ctx context.Context, run protocol.RunID) (*RunExplanation, error)
 	// Cache compares every prompt of a run with the one before it.
 	Cache(ctx context.Context, run protocol.RunID) (*Cache, error)
 	// Cost sums what model calls used, by one of CostGroups.

@@ -1,6 +1,10 @@
 package api
 
-import "wf/protocol"
+import (
+	"slices"
+
+	"wf/protocol"
+)
 
 // Step is one visit of a role.
 type Step struct {
@@ -66,6 +70,15 @@ type FanTally struct {
 	ID     string         `json:"id"`     // of the visit: check#1 of check#1[7]
 	Items  int            `json:"items"`  // those that have not begun included
 	States map[string]int `json:"states"` // items that began, by state
+	// Exits are how many items of state nonzero exited with each code.
+	Exits map[string]int `json:"exits,omitempty"`
+	Began protocol.Seq   `json:"began"`           // the step_started of the first item
+	Ended protocol.Seq   `json:"ended,omitempty"` // the step_completed that came last
+}
+
+// StepOdd reports whether a step of a state, one of StepStates, wants to be looked at.
+func StepOdd(state string) bool {
+	return !slices.Contains([]string{string(protocol.StepOK), string(protocol.StepSkipped), StepRunning, StepQueued, StepHeld}, state)
 }
 
 // Reuse is what became of reusing the result of a visit.

@@ -201,7 +201,7 @@ func vacant(dir string) error {
 	}
 	for _, e := range names {
 		if e.Name() == Restoring {
-			return protocol.ErrStore.With("wf store restore BACKUP "+dir+" begins it anew", "a backup is being restored there, or that was cut off: there is no store yet")
+			return protocol.ErrStore.With("wf store restore BACKUP "+protocol.ShellWord(dir)+" begins it anew", "a backup is being restored there, or that was cut off: there is no store yet")
 		}
 		if !slices.Contains(ours, e.Name()) && !strings.HasPrefix(e.Name(), fileDB+".") {
 			return wrongPlace("the directory holds something else (%s) and no store", e.Name())

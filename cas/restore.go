@@ -144,7 +144,7 @@ func emptyFor(to string) error {
 		there[e.Name()] = true
 	}
 	if there[fileDB] {
-		return protocol.ErrUsage.With("name a directory that is empty, or that does not exist; if it was restored there before, wf store adopt --store "+to+" goes on with it", "there is a store in %s", to)
+		return protocol.ErrUsage.With("name a directory that is empty, or that does not exist; if it was restored there before, wf store adopt --store "+protocol.ShellWord(to)+" goes on with it", "there is a store in %s", to)
 	}
 	for name := range there {
 		if name != Restoring && name != fileTurn && (!there[Restoring] || name != dirBlobs) {

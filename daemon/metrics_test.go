@@ -415,7 +415,7 @@ func TestTheLogHasRunsAndStepsAsAttributes(t *testing.T) {
 		protocol.CancelledBy{By: "ada", Reason: said}, protocol.Finished{Status: protocol.Failed}, protocol.Delta{Kind: "text", Text: said},
 	}
 	for _, data := range all {
-		notice(api.Update{Run: "R7", Step: "coder#2", Wrote: true, Workflow: &protocol.Workflow{Name: "w"}, Data: data})
+		notice(api.Update{Run: "R7", Step: "coder#2", Wrote: true, Workflow: &protocol.Workflow{Name: "w"}, Entry: &protocol.Entry{}, Data: data})
 		notice(api.Update{Run: "R8", Data: data}) // of another process
 	}
 	lines := 0

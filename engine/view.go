@@ -31,6 +31,9 @@ func (e *Engine) ViewWindow(ctx context.Context, run protocol.RunID, w api.Windo
 	if err == nil {
 		err = b.kin(ctx)
 	}
+	if err == nil {
+		err = b.because(ctx)
+	}
 	if err == nil && w.At == 0 { // what was cannot be mended
 		err = b.mends(ctx)
 	}
@@ -47,7 +50,7 @@ func (e *Engine) ViewWindow(ctx context.Context, run protocol.RunID, w api.Windo
 
 // windowOf is a state with the steps that are to be read, and where those are chosen with what there is in all.
 func (e *Engine) windowOf(ctx context.Context, run protocol.RunID, w api.Window) (s *rules.State, p page, x sums, err error) {
-	if w.Chooses() {
+	if w.Chooses() || w.Fold > 0 {
 		return e.chosen(ctx, run, w)
 	}
 	if s, err = e.stateAt(ctx, run, w.At); err == nil {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"sync"
 
 	"wf/api"
@@ -24,8 +25,8 @@ type roll struct {
 	cid   protocol.Link // of that event
 	steps []*enrolled   // in the order in which they began
 	named map[string]*enrolled
-	// exits are data of commands, exitsMost at most: whether they exited with another code than 0.
-	exits map[protocol.Link]bool
+	// exits are data of commands, exitsMost at most: the code other than 0 with which they exited, "" for none.
+	exits map[protocol.Link]string
 }
 
 func newRoll(run protocol.RunID) *roll {
@@ -35,7 +36,7 @@ func newRoll(run protocol.RunID) *roll {
 }
 
 func (r *roll) empty() {
-	r.seq, r.cid, r.steps, r.named, r.exits = 0, protocol.Link{}, nil, map[string]*enrolled{}, map[protocol.Link]bool{}
+	r.seq, r.cid, r.steps, r.named, r.exits = 0, protocol.Link{}, nil, map[string]*enrolled{}, map[protocol.Link]string{}
 }
 
 // enrolled is a step on the roll.
@@ -46,7 +47,9 @@ type enrolled struct {
 	command  bool   // whose failure is data
 	began    protocol.Seq
 	last     protocol.Seq // its newest event
+	done     protocol.Seq // its newest step_completed
 	ended    string       // the state in which it ended; "" before that
+	exit     string       // the code with which its command exited, of state nonzero
 	cut      bool         // its newest reply has no end
 	state    string       // one of api.StepStates
 }
@@ -133,6 +136,7 @@ func (r *roll) more(ctx context.Context, e *Engine, s *rules.State) error {
 			if st == nil {
 				continue
 			}
+			st.done, st.exit = x.Seq, ""
 			if st.ended = string(d.Status); d.Status == "" || d.Status == protocol.StepOK && st.command { // an old journal does not say
 				open, records = append(open, st), append(records, d.Record)
 			}
@@ -184,7 +188,7 @@ func (r *roll) endedAs(read Reader, st *enrolled, l protocol.Link) error {
 	if !st.command || record.Status != protocol.StepOK || !record.Data.Defined() {
 		return nil
 	}
-	red, known := r.exits[record.Data]
+	exit, known := r.exits[record.Data]
 	if !known {
 		raw, err := protocol.PayloadBytes(read, record.Data)
 		if err != nil {
@@ -197,13 +201,15 @@ func (r *roll) endedAs(read Reader, st *enrolled, l protocol.Link) error {
 			return err
 		}
 		code, number := data.Exit.(float64)
-		red = number && code != 0
+		if number && code != 0 {
+			exit = strconv.FormatFloat(code, 'f', -1, 64)
+		}
 		if len(r.exits) < exitsMost {
-			r.exits[record.Data] = red
+			r.exits[record.Data] = exit
 		}
 	}
-	if red {
-		st.ended = api.StepNonzero
+	if exit != "" {
+		st.ended, st.exit = api.StepNonzero, exit
 	}
 	return nil
 }
@@ -253,6 +259,11 @@ func (e *Engine) chosen(ctx context.Context, run protocol.RunID, w api.Window) (
 	if err := r.take(ctx, e, s); err != nil {
 		return nil, page{}, sums{}, fmt.Errorf("run %s: %w", run, err)
 	}
+	if !w.Chooses() {
+		p := r.folded(w)
+		p.spans = r.spans(p.steps)
+		return s, p, sums{fans: r.fans()}, nil
+	}
 	var found []*beginning
 	for _, st := range slices.Backward(r.steps) {
 		if w.Before > 0 && st.began >= w.Before || !st.fits(w) {
@@ -265,6 +276,61 @@ func (e *Engine) chosen(ctx context.Context, run protocol.RunID, w api.Window) (
 	p := pageOf(found, w.Limit)
 	p.spans = r.spans(p.steps)
 	return s, p, sums{new(r.matching(w)), r.fans()}, nil
+}
+
+// folded are the newest steps of a window in which long fan-outs count as one.
+func (r *roll) folded(w api.Window) page {
+	items := map[string]int{}
+	for _, st := range r.steps {
+		items[st.fan]++
+	}
+	lines := []*line{}
+	long := map[string]*line{}
+	for _, st := range r.steps {
+		of := long[st.fan]
+		switch {
+		case st.fan == "" || items[st.fan] <= w.Fold || of == nil:
+			of = &line{began: st.began, steps: []string{st.id}}
+			if lines = append(lines, of); st.fan != "" && items[st.fan] > w.Fold {
+				long[st.fan] = of
+				of.odd(st)
+			}
+		default:
+			of.odd(st)
+		}
+	}
+	p := page{first: 1, steps: map[string]bool{}}
+	if n := slices.IndexFunc(lines, func(l *line) bool { return w.Before > 0 && l.began >= w.Before }); n >= 0 {
+		lines = lines[:n]
+	}
+	for i, l := range slices.Backward(lines) {
+		if w.Limit > 0 && len(lines)-i > w.Limit || len(p.steps) > 0 && len(p.steps)+len(l.steps) > api.MaxSteps {
+			p.earlier = lines[i+1].began
+			break
+		}
+		for _, step := range l.steps {
+			p.steps[step] = true
+		}
+		p.first = l.began
+	}
+	return p
+}
+
+// line is a step that is shown, or a fan-out with the items of it that are.
+type line struct {
+	began protocol.Seq
+	steps []string
+	odds  int
+}
+
+// odd has an item shown that wants to be looked at.
+func (l *line) odd(st *enrolled) {
+	if !api.StepOdd(st.state) || l.odds == api.FoldOdd {
+		return
+	}
+	if l.odds++; !slices.Contains(l.steps, st.id) {
+		l.steps = append(l.steps, st.id)
+	}
 }
 
 // spanGap is how many events are read rather than looked for anew.
@@ -310,7 +376,14 @@ func (r *roll) fans() (fans []api.FanTally) {
 		i, ok := at[st.fan]
 		if !ok {
 			i = len(fans)
-			at[st.fan], fans = i, append(fans, api.FanTally{ID: st.fan, States: map[string]int{}})
+			at[st.fan], fans = i, append(fans, api.FanTally{ID: st.fan, States: map[string]int{}, Began: st.began})
+		}
+		fans[i].Ended = max(fans[i].Ended, st.done)
+		if st.state == api.StepNonzero {
+			if fans[i].Exits == nil {
+				fans[i].Exits = map[string]int{}
+			}
+			fans[i].Exits[st.exit]++
 		}
 		fans[i].Items = max(fans[i].Items, st.of)
 		fans[i].States[st.state]++

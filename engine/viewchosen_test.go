@@ -141,7 +141,7 @@ func TestStepsAreChosenByTheirStates(t *testing.T) {
 	if n := 6 + 3 + 1 + 1000 + 1 + 1001 + 1500; len(bad) != n || *first.Matching != n {
 		t.Errorf("%d steps are failed or nonzero, it says %d, want %d", len(bad), *first.Matching, n)
 	}
-	if diff := cmp.Diff(tallies, first.Fans); diff != "" {
+	if diff := cmp.Diff(tallies, first.Fans, cmpopts.IgnoreFields(api.FanTally{}, "Exits", "Began", "Ended")); diff != "" {
 		t.Errorf("the items (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(v, whole(first, v), sameStep); diff != "" {

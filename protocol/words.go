@@ -47,13 +47,23 @@ func Edits(a, b string) int {
 	return prev[len(t)]
 }
 
-// ShellWord writes a word so that a shell reads it as it is.
+// ShellWord writes a word so that a shell reads it as it is, with quotes where it has need of them: bash, dash, and zsh, to which
+// [, ] and, with extendedglob, # and ^ are patterns that have to fit a file, and =name is the place of a program.
 func ShellWord(s string) string {
 	plain := func(c rune) bool {
-		return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.ContainsRune("_-./:#@%+,=…", c)
+		return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.ContainsRune("_-./:@%+,=…", c)
 	}
-	if s != "" && s[0] != '#' && strings.IndexFunc(s, func(c rune) bool { return !plain(c) }) < 0 {
+	if s != "" && s[0] != '=' && strings.IndexFunc(s, func(c rune) bool { return !plain(c) }) < 0 {
 		return s
 	}
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+// ShellCommand is a command line of these words, each as ShellWord writes it. Whatever wf prints to be pasted is made by it.
+func ShellCommand(words ...string) string {
+	line := make([]string, len(words))
+	for i, w := range words {
+		line[i] = ShellWord(w)
+	}
+	return strings.Join(line, " ")
 }

@@ -126,6 +126,11 @@ func (l *Local) Explain(ctx context.Context, run protocol.RunID, step string) (*
 	return query.Explain(ctx, l.Engine, run, step)
 }
 
+// ExplainRun decides again why a run ended, or is where it is.
+func (l *Local) ExplainRun(ctx context.Context, run protocol.RunID) (*api.RunExplanation, error) {
+	return query.ExplainRun(ctx, l.Engine, run)
+}
+
 // Cache compares every prompt of a run with the one before it.
 func (l *Local) Cache(ctx context.Context, run protocol.RunID) (*api.Cache, error) {
 	if _, _, err := l.Store.Tip(ctx, run); err != nil {

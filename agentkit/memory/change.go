@@ -40,7 +40,7 @@ func refused(hint, format string, args ...any) error {
 
 // NoMemory is the ErrMemory of an id that a scope has not.
 func NoMemory(scope string, id protocol.Seq) error {
-	return refused("wf memory ls --scope "+scope+" lists what there is", "memory %s has no memory %d", scope, id)
+	return refused("wf memory ls --scope "+protocol.ShellWord(scope)+" lists what there is", "memory %s has no memory %d", scope, id)
 }
 
 // Kept is a text as a memory keeps it: valid UTF-8, no space around it, and what has the shape

@@ -181,5 +181,5 @@ func (s *Store) modelName(st *State) (string, error) {
 		return st.Model, nil
 	}
 	return "", fmt.Errorf("memory %s is indexed with %s, asked for is %s: %w", s.c.Scope, st.Model, s.c.Model,
-		protocol.ErrEmbedding.With(fmt.Sprintf("wf memory reindex --scope %s --model %s, or ask with embed: %s", s.c.Scope, s.c.Model, st.Model), "%s", protocol.ErrEmbedding.Message))
+		protocol.ErrEmbedding.With(fmt.Sprintf("wf memory reindex --scope %s --model %s, or ask with embed: %s", protocol.ShellWord(s.c.Scope), protocol.ShellWord(s.c.Model), st.Model), "%s", protocol.ErrEmbedding.Message))
 }

@@ -246,7 +246,7 @@ func (s *Store) advised(err error) error {
 	if !errors.As(err, &e) {
 		return err
 	}
-	again := "wf memory reindex --scope " + s.c.Scope
+	again := "wf memory reindex --scope " + protocol.ShellWord(s.c.Scope)
 	lexical := again + " --model " + embed.LexicalName + ", which needs none"
 	do := *e
 	switch {

@@ -84,6 +84,7 @@ func (a *app) start(cmd *cobra.Command, _ []string) error {
 		return usagef("WF_HAS: %v", err)
 	}
 	a.Has = has
+	a.Through = a.through(cmd.Root())
 	a.started = true
 	return nil
 }

@@ -74,7 +74,7 @@ func takes(least, most int, names ...string) cobra.PositionalArgs {
 		case most >= 0 && len(args) > most:
 			extra := written(args[most])
 			if strings.Contains(extra, "=") && cmd.Flags().Lookup("input") != nil {
-				return protocol.ErrUsage.With(fmt.Sprintf("inputs are given with -i: wf %s %s -i %s", commandName(cmd), strings.Join(args[:most], " "), protocol.ShellWord(extra)),
+				return protocol.ErrUsage.With(fmt.Sprintf("inputs are given with -i: wf %s %s -i %s", commandName(cmd), protocol.ShellCommand(args[:most]...), protocol.ShellWord(extra)),
 					"wf %s: unexpected argument %q", commandName(cmd), extra)
 			}
 			return usagef("wf %s: unexpected argument %q", commandName(cmd), extra)

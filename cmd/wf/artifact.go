@@ -29,7 +29,7 @@ newest counts when it is fetched. The files of a sub-workflow belong to the step
 What is fetched is proved by its hash, also from a server. A file that is there stays without --force; links are made only
 where they lead to another place in the directory.`,
 		Example: `  wf artifact -1
-  wf artifact 7K3Q:build --to out
+  wf artifact 7K3Q:build#1 --to out
   wf artifact -1 dist/app.js --cat
   wf artifact -1 -o json | jq '.artifacts[].path'`,
 		Args: takes(0, -1),

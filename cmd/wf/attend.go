@@ -162,7 +162,7 @@ func (a *app) backdrop(ctx context.Context, p *target, run protocol.RunID) (rend
 	if err != nil {
 		return render.Backdrop{}, err
 	}
-	b := render.Backdrop{Context: context.WithoutCancel(ctx), Blocks: p.Blocks, Edges: w.Edges, Fold: a.NewFolder(), Guest: p.here == nil}
+	b := render.Backdrop{Context: context.WithoutCancel(ctx), Blocks: p.Blocks, Edges: w.Edges, Fold: a.NewFolder(), Guest: p.here == nil, Commands: a.Commands}
 	if p.here != nil {
 		if prices, err := a.Prices(); err == nil { // else nothing is said of costs here
 			b.Price = prices.Cost

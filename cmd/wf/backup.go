@@ -94,5 +94,5 @@ func (a *app) restore(ctx context.Context, dir, to string) (err error) {
 		return err
 	}
 	return a.Say(map[string]any{"schema": "wf.restored/v1", "store": to, "backup": dir, "made": query.Stamp(m.At), "heads": m.Heads.Count, "bytes": m.Bytes, "held": true},
-		"restored %s from the backup of %s; nothing goes on in it before  wf store adopt --store %s\n", to, query.Stamp(m.At), to)
+		"restored %s from the backup of %s; nothing goes on in it before  wf store adopt --store %s\n", to, query.Stamp(m.At), protocol.ShellWord(to))
 }

@@ -12,7 +12,8 @@ func newDiff(a *app) *cobra.Command {
 		Use:   "diff RUN[:STEP] [RUN[:STEP]]",
 		Short: "Compare two runs, step by step, or the files of steps",
 		Long: `Compare two runs. Steps with the same CID are the same in everything and are skipped; the first step
-that differs comes with what differs in it. Exit 1 when something does.
+that differs comes with what differs in it. Of those that are the same, one behind the other, is told how many they are; --all
+shows each. Exit 1 when something differs.
 
 With --files the files of the workspace are compared, line by line: those that a step found with those that it left, or those
 that two steps left. Of a run without a step they are those of its beginning and its end.`,
@@ -45,6 +46,7 @@ that two steps left. Of a run without a step they are those of its beginning and
 			return err
 		}),
 	}
+	cmd.Flags().BoolVar(&a.All, "all", false, "every step that is the same on a line of its own")
 	cmd.Flags().BoolVar(&files, "files", false, "compare the files of the workspace")
 	return cmd
 }

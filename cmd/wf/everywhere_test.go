@@ -85,7 +85,7 @@ var exceptions = []struct {
 	{lazy.Regexp(`"not_proven": ?\[[^\]]*\]|(?m)^  not proven: .*\n|(RUN_\w+)/\d+(/head: rolled_back)`), "$1$2", "an archive has no reflog and no other runs, and no event names its run", ""},
 	{lazy.Regexp(`(?m) +from elsewhere: wf store adopt RUN_FAR___$| +asks: "And now\?"$`), "  FAR", "all runs of a database are the user's own", "database"},
 	{lazy.Regexp(`(?m)^ +origin +from elsewhere: .*\n|^ *"foreign": true,\n|"foreign":true,`), "", "all runs of a database are the user's own", "database"},
-	{lazy.Regexp(`wf store adopt RUN_FAR___ · wf log RUN_FAR___|wf answer RUN_FAR___:gate#1 "…"`), "FAR", "all runs of a database are the user's own", "database"},
+	{lazy.Regexp(`wf store adopt RUN_FAR___ · wf log RUN_FAR___|wf answer 'RUN_FAR___:gate#1' "…"`), "FAR", "all runs of a database are the user's own", "database"},
 	{lazy.Regexp(`"machine":"[0-9a-f]{12}",`), "", "in a database a run says on which machine its files are", "database"},
 	{lazy.Regexp(`(?m)^( *due +firing +run) +status$`), "$1 status", "ids are longer in a database", "database"},
 	{lazy.Regexp(`no worker that is connected has the block (\w+).*`), "block $1: no such block", "a hub asks all its workers for a block", ""},

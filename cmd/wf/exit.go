@@ -101,7 +101,7 @@ func outcome(v *api.Run) error {
 	case protocol.Done:
 		return nil
 	case protocol.Failed:
-		return errRunFailed.With("wf log "+string(v.ID)+" shows the step that failed", "run %s failed%s", v.ID, render.Because(v.Reason))
+		return errRunFailed.With(failedHint(v), "run %s failed%s", v.ID, render.Because(v.Reason))
 	case protocol.Cancelled:
 		return errRunCancelled.With("", "run %s was cancelled%s", v.ID, render.Because(v.Reason))
 	case protocol.Waiting:
@@ -113,6 +113,15 @@ func outcome(v *api.Run) error {
 		return errRunSuspended.With(render.ResumeCommand(v)+" goes on with it", "run %s is not over: %s", v.ID, stands.Why())
 	}
 	return errRunSuspended.With("wf watch "+string(v.ID)+" follows it", "run %s is not over", v.ID)
+}
+
+// failedHint names what shows why a run failed.
+func failedHint(v *api.Run) string {
+	id := string(v.ID)
+	if v.Cause == nil {
+		return protocol.ShellCommand("wf", "log", id) + " shows the step that failed"
+	}
+	return protocol.ShellCommand("wf", "explain", id) + " tells why; " + protocol.ShellCommand("wf", "log", id+":"+v.Cause.Step) + " shows the step with which that began"
 }
 
 // suspended tells a limit, a missing model and other errors apart: they have exit statuses of
@@ -144,7 +153,7 @@ func (a *app) finish(err error) int {
 	if err == nil || errors.As(err, new(silent)) {
 		return status
 	}
-	message, hint := messageOf(err), protocol.HintOf(err)
+	message, hint := messageOf(err), a.Commands(protocol.HintOf(err))
 	fmt.Fprintln(a.Err, a.Err.Red("error:")+" "+message)
 	if hint != "" {
 		fmt.Fprintln(a.Err, a.Err.Bold("fix:")+"   "+hint)

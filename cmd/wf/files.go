@@ -95,9 +95,9 @@ func (a *app) files(ctx context.Context, p *target, at api.Ref, below string, x 
 		case err != nil:
 			return api.NotKept(at.Run, root, unknownFile(at, below, err))
 		case e.Mode == tree.Omitted:
-			return protocol.ErrUnknownArtifact.With("wf files "+at.String()+" lists those that are", "%q is not recorded: %s", below, e.Why)
+			return protocol.ErrUnknownArtifact.With("wf files "+protocol.ShellWord(at.String())+" lists those that are", "%q is not recorded: %s", below, e.Why)
 		case e.Mode == tree.Dir && x.out != "":
-			return usagef("--out writes one file, and %q is a directory: wf restore %s %s --to DIR", below, at, protocol.ShellWord(below))
+			return usagef("--out writes one file, and %q is a directory: wf restore %s %s --to DIR", below, protocol.ShellWord(at.String()), protocol.ShellWord(below))
 		case x.out != "":
 			e.Name = filepath.Base(x.out)
 			return a.lay(read, at.Run, []tree.Item{{Path: e.Name, Entry: e}}, filepath.Dir(x.out), x.force)
@@ -122,7 +122,7 @@ func unknownFile(at api.Ref, path string, err error) error {
 	if protocol.CodeOf(err) != protocol.ErrUnknownArtifact.Code {
 		return err
 	}
-	return protocol.ErrUnknownArtifact.With("wf files "+at.String()+" lists those that are", "%s has no file %q", at, path)
+	return protocol.ErrUnknownArtifact.With("wf files "+protocol.ShellWord(at.String())+" lists those that are", "%s has no file %q", at, path)
 }
 
 // within reports whether a path is another one, or below it; all are below "" and ".".

@@ -12,20 +12,33 @@ import (
 )
 
 // folded reads the newest steps of a run for a person, w.Limit lines of them: a long fan-out is one line, of all of its
-// items, unless steps are chosen by their states or role. Where it began before what is read first, all steps are read at
-// once: parts of them would each look for it anew.
+// items, unless steps are chosen by their states or role.
 func (a *app) folded(ctx context.Context, p *target, run protocol.RunID, w api.Window) (*api.Run, map[string]*render.FanOut, error) {
+	folds := !a.AsJSON() && !a.All && !w.Chooses()
+	if folds {
+		w.Fold = render.FoldFrom
+	}
 	v, err := p.Run(ctx, run, w)
-	if err != nil || a.AsJSON() || a.All || w.Chooses() {
+	if err != nil || !folds {
 		return v, nil, err
 	}
-	if v.Earlier != 0 && a.lacks(v.Steps, w.Limit) {
-		if v, err = p.Run(ctx, run, api.Window{Before: w.Before}); err != nil {
-			return nil, nil, err
+	if v.Earlier == 0 {
+		v.Total = 0 // all of them are shown, though not on lines of their own
+	}
+	fans := map[string]*render.FanOut{}
+	for i := range v.Fans {
+		tally := &v.Fans[i]
+		items := slices.Collect(func(yield func(*api.Step) bool) {
+			for _, s := range v.Steps {
+				if render.FanOf(s) == tally.ID && !yield(s) {
+					return
+				}
+			}
+		})
+		if len(items) > 0 && render.Folds(tally) {
+			fans[tally.ID] = &render.FanOut{Items: items, Of: tally.Items, Tally: tally, Idle: v.Idle}
 		}
 	}
-	a.cut(v, w.Limit)
-	fans := a.Fans(v.Steps)
 	return v, fans, a.measure(ctx, p, v, fans)
 }
 
@@ -51,54 +64,16 @@ func (a *app) fanOut(ctx context.Context, p *target, at api.Ref, unknown error) 
 	return v, fans, a.measure(ctx, p, v, fans)
 }
 
-// lacks reports whether steps before these belong to so many lines: there are fewer, or a fan-out begins earlier.
-func (a *app) lacks(steps []*api.Step, lines int) bool {
-	whole, have := map[string]bool{}, 0
-	fans := a.Fans(steps)
-	for _, s := range steps {
-		name := render.FanOf(s)
-		whole[name] = whole[name] || name == "" || *s.Item == 0
-		if fan := fans[name]; fan == nil || fan.Items[0] == s {
-			have++
-		}
-	}
-	for _, w := range whole {
-		if !w {
-			return true
-		}
-	}
-	return have < lines
-}
-
-// cut leaves the newest lines of the steps. What began before them is Earlier.
-func (a *app) cut(v *api.Run, lines int) {
-	fans := a.Fans(v.Steps)
-	var first []*api.Step // of each line
-	for _, s := range v.Steps {
-		if fan := fans[render.FanOf(s)]; fan == nil || fan.Items[0] == s {
-			first = append(first, s)
-		}
-	}
-	if lines > 0 && len(first) > lines {
-		from := first[len(first)-lines].Began
-		v.Earlier = from
-		v.Steps = slices.DeleteFunc(v.Steps, func(s *api.Step) bool {
-			fan := fans[render.FanOf(s)]
-			return s.Began < from || fan != nil && fan.Items[0].Began < from
-		})
-	}
-	if len(v.Steps) >= v.Count() {
-		v.Total = 0
-	}
-}
-
 // measure adds to fan-outs what their steps do not say: the number of their items, their time and their cost.
 func (a *app) measure(ctx context.Context, p *target, v *api.Run, fans map[string]*render.FanOut) error {
 	called := false
 	for _, fan := range fans {
 		last, open := protocol.Seq(0), false
 		for _, s := range fan.Items {
-			last, open, called = max(last, s.Ended), open || s.Ended == 0, called || s.Usage.Calls > 0
+			last, open, called = max(last, s.Ended), open || s.Ended == 0, called || s.Usage.Calls > 0 || s.Action == protocol.ActPrompt && fan.Tally != nil
+		}
+		if fan.Tally != nil {
+			last, open = fan.Tally.Ended, fan.Open()
 		}
 		first, err := api.EventOf(ctx, p, v.ID, fan.Items[0].Began)
 		if err != nil {

@@ -121,11 +121,11 @@ func (a *app) fork(ctx context.Context, p *target, at api.Ref, f forkFlags) (err
 	if _, err := fmt.Fprintln(a.Out, made.ID); err != nil {
 		return err
 	}
-	goOn := "wf resume "
+	goOn := []string{"wf", "resume", string(made.ID)}
 	if v.Foreign {
-		goOn = "wf store adopt "
+		goOn = []string{"wf", "store", "adopt", string(made.ID)}
 	}
-	a.Progress("  next   %s%s · wf diff %s %s", goOn, made.ID, at.Run, made.ID)
+	a.Progress("  next   %s · %s", protocol.ShellCommand(goOn...), protocol.ShellCommand("wf", "diff", string(at.Run), string(made.ID)))
 	return nil
 }
 

@@ -48,6 +48,9 @@ var (
 	gaps     = lazy.Regexp(`(\S)   *`)
 )
 
+// wayThere are the flags of a command that is printed, by which it works where the one does that prints it.
+var wayThere = lazy.Regexp(` --store (?:/TOP/house/work/\.wf\b|'?PLACE\S*)| --hub (?:PLACE|unix:\S+)(?: --hub-token-file \S+)?(?: --hub-ca \S+)?`)
+
 // masked are the other parts of a text that differ from time to time.
 var masked = []struct {
 	what func() *regexp.Regexp
@@ -87,6 +90,7 @@ func (m *mask) text(s string) string {
 		s = strings.ReplaceAll(s, m.place, "PLACE")
 	}
 	s = strings.ReplaceAll(s, m.top, "/TOP")
+	s = wayThere().ReplaceAllString(s, "")
 	s = chances().ReplaceAllStringFunc(s, func(found string) string {
 		if name := m.names[found]; name != "" {
 			return name

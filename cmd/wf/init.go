@@ -140,9 +140,9 @@ func (a *app) init(cmd *cobra.Command, dir string, files []workflows.File) error
 		fmt.Fprintf(a.Out, "%s kept  %s\n", a.Out.Dim("="), path)
 	}
 	a.tellEarlier(cmd.Context(), dir, out.Store)
-	next := "wf run " + workflow
+	next := protocol.ShellCommand("wf", "run", workflow)
 	if dir != "." {
-		next = "cd " + dir + " && " + next
+		next = "cd " + protocol.ShellWord(dir) + " && " + next
 	}
 	_, err = fmt.Fprintf(a.Out, "  next   %s\n", next)
 	return err

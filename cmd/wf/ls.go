@@ -185,7 +185,7 @@ func (a *app) tellStore(ctx context.Context, p *api.Page) error {
 // that is in use.
 func (a *app) tellEarlier(ctx context.Context, dir, used string) {
 	if n, in := service.Earlier(ctx, a.Setup, dir, used); n > 0 {
-		a.Progress("%s of this project from before it had a store of its own: wf ls --store %s", protocol.Plural(n, "run"), in)
+		a.Progress("%s of this project from before it had a store of its own: wf ls --store %s", protocol.Plural(n, "run"), protocol.ShellWord(in))
 	}
 }
 

@@ -229,5 +229,5 @@ func runFollow(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	text := ts.ReadFile(args[1])
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(text), 0o600))
-	ts.Check(ts.Exec("wf", strings.Fields(advised[1])...))
+	ts.Check(ts.Exec("sh", "-c", "wf "+advised[1]))
 }

@@ -157,13 +157,10 @@ func (a *app) launch(ctx context.Context, path string, f runFlags) (l engine.Lau
 	if err != nil {
 		return l, err
 	}
-	given, err := a.given(p.Coerce, f)
+	inputs, err := a.inputs(p, f)
+	err = wantsInputs(err, path)
 	if err != nil {
 		return l, err
-	}
-	inputs, err := p.Inputs(given)
-	if err != nil {
-		return l, protocol.Hinted(err, "wf run "+path+" --help-inputs shows what it takes")
 	}
 	models, err := modelFlags(p, f.models)
 	if err != nil {
@@ -195,7 +192,7 @@ func (a *app) launch(ctx context.Context, path string, f runFlags) (l engine.Lau
 		return l, err
 	}
 	for _, name := range p.Unset(inputs) {
-		a.Progress("input %s was not given: it is null, and nothing in a text (wf run %s --help-inputs)", name, path)
+		a.Progress("input %s was not given: it is null, and nothing in a text (wf run %s --help-inputs)", name, protocol.ShellWord(path))
 	}
 	untold, err := a.Untold(p, path)
 	if err != nil {
@@ -308,6 +305,23 @@ func (a *app) detached(ctx context.Context, p *target, run protocol.RunID) error
 	a.Progress("run %s goes on %s follows it", run, behind)
 	_, err := fmt.Fprintln(a.Out, run)
 	return err
+}
+
+// wantsInputs names the command that shows what inputs a workflow takes, behind an error of them.
+func wantsInputs(err error, path string) error {
+	if errors.Is(err, protocol.ErrInputs) && protocol.HintOf(err) == protocol.ErrInputs.Hint {
+		return protocol.Hinted(err, "wf run "+protocol.ShellWord(path)+" --help-inputs shows what it takes")
+	}
+	return err
+}
+
+// inputs are those of the command line, as the workflow takes them.
+func (a *app) inputs(p *lang.Program, f runFlags) (protocol.JSON, error) {
+	given, err := a.given(p.Coerce, f)
+	if err != nil {
+		return nil, err
+	}
+	return p.Inputs(given)
 }
 
 // given gathers the inputs: those of the file, then those of the command line, whose texts read makes what the

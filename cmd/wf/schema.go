@@ -52,6 +52,6 @@ func notAFile(path string) error {
 	if err != nil && !strings.ContainsAny(path, `/\`) && !strings.HasSuffix(path, ".yaml") && !strings.HasSuffix(path, ".yml") {
 		return nil
 	}
-	return protocol.ErrUsage.With(fmt.Sprintf("wf validate %s checks a workflow; wf schema role shows what may stand in a role", path),
+	return protocol.ErrUsage.With(fmt.Sprintf("wf validate %s checks a workflow; wf schema role shows what may stand in a role", protocol.ShellWord(path)),
 		"%s is a file, and wf schema takes a part of the language, such as edges", path)
 }

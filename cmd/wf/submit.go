@@ -30,6 +30,9 @@ func (a *app) submit(ctx context.Context, p *target, path string, f runFlags) (r
 		return "", false, err
 	}
 	x, err := a.submission(ctx, p, path, f)
+	if files.Exists(path) {
+		err = wantsInputs(err, path)
+	}
 	if err != nil {
 		return "", false, err
 	}
@@ -48,7 +51,7 @@ func (a *app) submit(ctx context.Context, p *target, path string, f runFlags) (r
 		err = context.Cause(ctx)
 	}
 	if errors.Is(err, protocol.ErrInputs) && files.Exists(path) {
-		err = protocol.Hinted(err, "wf run "+path+" --help-inputs shows what it takes")
+		err = protocol.Hinted(err, "wf run "+protocol.ShellWord(path)+" --help-inputs shows what it takes")
 	}
 	return run, fresh, err
 }

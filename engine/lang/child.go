@@ -84,7 +84,7 @@ func (l *loader) sub(name string) (*relative, *Diagnostic) {
 	rel := &relative{program: p}
 	l.fam.loaded[file] = rel
 	if p == nil && apart {
-		return nil, &Diagnostic{Message: fmt.Sprintf("sub-workflow %s has errors", file), Hint: "it lies outside of the project, so that its text is not shown here: wf validate " + file}
+		return nil, &Diagnostic{Message: fmt.Sprintf("sub-workflow %s has errors", file), Hint: "it lies outside of the project, so that its text is not shown here: wf validate " + protocol.ShellWord(file)}
 	}
 	if p == nil {
 		return nil, &Diagnostic{Message: fmt.Sprintf("sub-workflow %s has errors", file), Hint: "they are listed under " + file}

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"wf/protocol"
 )
 
 // An Entry is what the reference says of one key.
@@ -111,7 +113,7 @@ func helpOn(place string) string {
 	}
 	for p := place; ; {
 		if at := strings.SplitN(p, "[", 2)[0]; len(entriesNamed(at)) > 0 {
-			return "wf help language " + at + " shows what can stand there"
+			return "wf help language " + protocol.ShellWord(at) + " shows what can stand there"
 		}
 		i := strings.LastIndex(p, ".")
 		if i < 0 {

@@ -63,11 +63,10 @@ func (s *State) Explain(step string, d protocol.StepStarted) (*Why, error) {
 		t := Tried{Explanation: lang.Explanation{Edge: i, When: edge.When}, From: edge.From, To: edge.To, Taken: i == d.Edge}
 		switch {
 		case slices.Equal(edge.From, taken.From) && edge.OnFailure == taken.OnFailure:
-			sc, err := s.scope(i, up, lang.Everything.With(s.prog.EdgeUses(i).When))
-			if err != nil {
+			if t, err = s.tried(i, up); err != nil {
 				return nil, err
 			}
-			t.Explanation = s.prog.Explain(i, sc)
+			t.Taken = i == d.Edge
 		case len(taken.From) == 1 && len(edge.From) > 1 && slices.Contains(edge.From, from[0]) && i < d.Edge:
 			t.Join = true
 		default:
@@ -81,7 +80,7 @@ func (s *State) Explain(step string, d protocol.StepStarted) (*Why, error) {
 			break
 		}
 	}
-	w.Bounds = s.bounds(d, up)
+	w.Bounds = s.bounds(d.Edge, up)
 	return w, nil
 }
 
@@ -101,15 +100,15 @@ func (s *State) came(d protocol.StepStarted) (ancestry, []string, error) {
 }
 
 // bounds lists the limits that the edge and its targets have along this branch.
-func (s *State) bounds(d protocol.StepStarted, up ancestry) []Bound {
+func (s *State) bounds(edge int, up ancestry) []Bound {
 	var out []Bound
-	e := &s.prog.Workflow.Edges[d.Edge]
+	e := &s.prog.Workflow.Edges[edge]
 	add := func(name string, count, most int) {
 		if most > 0 {
 			out = append(out, Bound{name, count, most, count >= most})
 		}
 	}
-	add("limit", up.edges[d.Edge], e.Limit)
+	add("limit", up.edges[edge], e.Limit)
 	for _, to := range e.To {
 		if r, ok := s.prog.Workflow.RoleNamed(to); ok {
 			add("max_visits of "+to, up.entries[to], r.MaxVisits)

@@ -167,6 +167,7 @@ func (s Service) Run(ctx context.Context, run protocol.RunID, w api.Window) (*ap
 		}
 		set("before", int64(w.Before))
 		set("at", int64(w.At))
+		set("fold", int64(w.Fold))
 		maps.Copy(v, given("status", strings.Join(w.States, ","), "role", w.Role))
 		path := withQuery(runPath(run), v)
 		page, err := get[api.Run](ctx, s.API, path)
@@ -220,6 +221,11 @@ func (s Service) Diff(ctx context.Context, left, right protocol.RunID) (*api.Dif
 // Explain decides again why a step was entered.
 func (s Service) Explain(ctx context.Context, run protocol.RunID, step string) (*api.Explanation, error) {
 	return get[api.Explanation](ctx, s.API, runPath(run, "steps", step, "explain"))
+}
+
+// ExplainRun decides again why a run ended, or is where it is.
+func (s Service) ExplainRun(ctx context.Context, run protocol.RunID) (*api.RunExplanation, error) {
+	return get[api.RunExplanation](ctx, s.API, runPath(run, "explain"))
 }
 
 // Cache compares every prompt of a run with the one before it.

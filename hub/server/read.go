@@ -191,6 +191,11 @@ func (s *Server) run(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	fold, err := c.number("fold", 1, api.MaxSteps, 0)
+	if err != nil {
+		return nil, err
+	}
+	win.Fold = fold
 	win.Before, win.At, win.Role = protocol.Seq(before), protocol.Seq(at), c.text("role")
 	if text := c.text("status"); text != "" {
 		win.States = strings.Split(text, ",")

@@ -80,6 +80,10 @@ func (s *shop) VisitDiff(_ context.Context, r protocol.RunID, step string) (*api
 func (s *shop) Diff(_ context.Context, l, r protocol.RunID) (*api.Diff, error) {
 	return &api.Diff{}, s.note("diff of %s and %s", l, r)
 }
+func (s *shop) ExplainRun(_ context.Context, r protocol.RunID) (*api.RunExplanation, error) {
+	return &api.RunExplanation{}, s.note("explain %s", r)
+}
+
 func (s *shop) Explain(_ context.Context, r protocol.RunID, step string) (*api.Explanation, error) {
 	return &api.Explanation{}, s.note("explain %s %s", r, step)
 }
@@ -271,10 +275,10 @@ func TestRequestsReachTheBackendAndNothingElseDoes(t *testing.T) {
 		{"none", "GET", "/v1/runs?limit=0", "", 400, "bad_request"},
 		{"no number", "GET", "/v1/runs?limit=x", "", 400, "bad_request"},
 		{"no yes or no", "GET", "/v1/runs?all=1", "", 400, "bad_request"},
-		{"a run", "GET", "/v1/runs/R", "", 200, "run R {Limit:1000 Before:0 At:0 States:[] Role: Bytes:8388608}"},
-		{"a page of its steps", "GET", "/v1/runs/R?limit=20&before=77", "", 200, "run R {Limit:20 Before:77 At:0 States:[] Role: Bytes:8388608}"},
-		{"a run as it was", "GET", "/v1/runs/R?at=5", "", 200, "run R {Limit:1000 Before:0 At:5 States:[] Role: Bytes:8388608}"},
-		{"its steps of some states", "GET", "/v1/runs/R?status=failed,nonzero&role=check&limit=2", "", 200, "run R {Limit:2 Before:0 At:0 States:[failed nonzero] Role:check Bytes:8388608}"},
+		{"a run", "GET", "/v1/runs/R", "", 200, "run R {Limit:1000 Before:0 At:0 States:[] Role: Fold:0 Bytes:8388608}"},
+		{"a page of its steps", "GET", "/v1/runs/R?limit=20&before=77", "", 200, "run R {Limit:20 Before:77 At:0 States:[] Role: Fold:0 Bytes:8388608}"},
+		{"a run as it was", "GET", "/v1/runs/R?at=5", "", 200, "run R {Limit:1000 Before:0 At:5 States:[] Role: Fold:0 Bytes:8388608}"},
+		{"its steps of some states", "GET", "/v1/runs/R?status=failed,nonzero&role=check&limit=2", "", 200, "run R {Limit:2 Before:0 At:0 States:[failed nonzero] Role:check Fold:0 Bytes:8388608}"},
 		{"its steps of no state", "GET", "/v1/runs/R?status=failed,", "", 400, "bad_request"},
 		{"its steps of an unknown state", "GET", "/v1/runs/R?status=broken", "", 400, "bad_request"},
 		{"a run as it never was", "GET", "/v1/runs/R?at=0", "", 400, "bad_request"},
@@ -292,6 +296,7 @@ func TestRequestsReachTheBackendAndNothingElseDoes(t *testing.T) {
 		{"a file of no path", "GET", "/v1/runs/R/steps/coder%232/artifact", "", 400, "bad_request"},
 		{"two runs", "GET", "/v1/runs/R/diff/Q", "", 200, "diff of R and Q"},
 		{"why", "GET", "/v1/runs/R/steps/coder%232/explain", "", 200, "explain R coder#2"},
+		{"why it ended", "GET", "/v1/runs/R/explain", "", 200, "explain R"},
 		{"the cache", "GET", "/v1/runs/R/cache", "", 200, "cache R"},
 		{"an archive", "GET", "/v1/runs/R/archive", "", 200, "export R"},
 		{"verify", "GET", "/v1/runs/R/verify", "", 200, "verify R"},

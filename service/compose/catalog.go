@@ -129,7 +129,7 @@ func (s Catalog) Find(workflow string) (Found, error) {
 		slices.Sort(paths)
 		return Found{}, protocol.ErrAmbiguous.With("name the file", "%d workflows are called %q: %s", len(fits), name, strings.Join(paths, ", "))
 	case fits[0].Problem != "":
-		return Found{}, protocol.ErrInvalid.With("wf validate "+fits[0].Path, "%s is not a valid workflow: %s", fits[0].Path, fits[0].Problem)
+		return Found{}, protocol.ErrInvalid.With("wf validate "+protocol.ShellWord(fits[0].Path), "%s is not a valid workflow: %s", fits[0].Path, fits[0].Problem)
 	}
 	return fits[0], nil
 }

@@ -22,7 +22,7 @@ func Conversation(source []byte, role, path string) ([]byte, error) {
 		Roles map[string]yaml.Node `yaml:"roles"`
 	}
 	if err := yaml.Unmarshal(source, &doc); err != nil {
-		return nil, protocol.ErrInvalid.With("wf validate "+path, "%s: %v", path, err)
+		return nil, protocol.ErrInvalid.With("wf validate "+protocol.ShellWord(path), "%s: %v", path, err)
 	}
 	r, ok := doc.Roles[role]
 	var act map[string]any

@@ -46,7 +46,7 @@ func (u *Setup) readBy(path string, read func(string) ([]byte, error)) (Definiti
 	}
 	u.Load(&d, name)
 	if d.Program == nil && elsewhere(name, name) {
-		return d, protocol.ErrInvalid.With("wf validate "+files.Real(name)+" tells what is wrong", "%s is a link out of the project, and no valid workflow; what it leads to is not shown", path)
+		return d, protocol.ErrInvalid.With("wf validate "+protocol.ShellWord(files.Real(name))+" tells what is wrong", "%s is a link out of the project, and no valid workflow; what it leads to is not shown", path)
 	}
 	return d, nil
 }

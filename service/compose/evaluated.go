@@ -139,7 +139,7 @@ func (u *Setup) ReadBeside(dir, name string) (d Definition, err error) {
 	}
 	u.Load(&d, d.Path)
 	if d.Program == nil && !local {
-		return d, protocol.ErrInvalid.With("wf validate "+d.Path+" tells what is wrong", "%s is not a valid workflow", name)
+		return d, protocol.ErrInvalid.With("wf validate "+protocol.ShellWord(d.Path)+" tells what is wrong", "%s is not a valid workflow", name)
 	}
 	return d, nil
 }

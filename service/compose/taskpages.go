@@ -38,7 +38,7 @@ func (u *Setup) keepTasks(s store.Store, watch func(api.Update)) func(api.Update
 		if _, done := n.Data.(protocol.TaskDone); done && n.Entry != nil {
 			u.pages.work.Go(func() {
 				if err := u.pages.write(u, s, n.Run, n.Step); err != nil {
-					u.warnf("the page of task %s was not written: %v; wf task export %s writes it", n.Step, err, n.Run)
+					u.warnf("the page of task %s was not written: %v; wf task export %s writes it", n.Step, err, protocol.ShellWord(string(n.Run)))
 				}
 			})
 		}

@@ -42,7 +42,7 @@ func checkLife(ctx context.Context, u *compose.Setup, now time.Time) (out []api.
 		age := now.Sub(time.UnixMicro(last.At))
 		c := api.Checkup{Name: "backup", State: "ok", Text: fmt.Sprintf("%s old, %.1f MB, in %s", age.Round(time.Minute), float64(last.Bytes)/1e6, last.Dir)}
 		if age > backupAge {
-			c.State, c.Fix = "note", "wf store backup "+last.Dir+" adds what is new"
+			c.State, c.Fix = "note", "wf store backup "+protocol.ShellWord(last.Dir)+" adds what is new"
 		}
 		out = append(out, c)
 		return nil

@@ -7,6 +7,7 @@ import (
 
 	"wf/api"
 	"wf/engine"
+	"wf/engine/rules"
 	"wf/protocol"
 )
 
@@ -26,12 +27,77 @@ func Explain(ctx context.Context, e *engine.Engine, run protocol.RunID, step str
 	}
 	out := &api.Explanation{
 		Schema: "wf.explain/v1", Run: run, Step: w.Step, Edge: w.Edge, Via: w.Via, EdgePrompt: w.EdgePrompt,
-		Parents: []string{}, Tried: []api.Tried{}, Bounds: []api.Bound{}, Cache: st.Reuse,
+		Parents: []string{}, Cache: st.Reuse,
 	}
 	for _, l := range w.Parents {
 		out.Parents = append(out.Parents, l.String())
 	}
-	for _, t := range w.Tried {
+	out.Tried, out.Bounds = triedOf(w.Tried), boundsOf(w.Bounds)
+	return out, nil
+}
+
+// openMost bounds the open steps that an explanation of a run names.
+const openMost = 100
+
+// ExplainRun decides again why a run ended, or is where it is.
+func ExplainRun(ctx context.Context, e *engine.Engine, run protocol.RunID) (*api.RunExplanation, error) {
+	v, err := e.ViewWindow(ctx, run, api.Window{Limit: 1})
+	if err != nil {
+		return nil, err
+	}
+	s, err := e.State(ctx, run)
+	if err != nil {
+		return nil, err
+	}
+	routings, of, err := s.Routings()
+	if err != nil {
+		return nil, fmt.Errorf("run %s: %w", run, err)
+	}
+	out := &api.RunExplanation{
+		Schema: "wf.explain_run/v1", Run: run, Status: v.Status, Closing: v.Closing, Reason: v.Reason, Suspended: v.Suspended, Cause: v.Cause,
+		Open: []api.OpenStep{}, Lacking: append([]string{}, s.Lacking()...), Routings: []api.Routing{}, RoutingsTotal: of,
+	}
+	for x := range s.Visits() {
+		if x.Mode != rules.Ended && len(out.Open) < openMost {
+			out.Open = append(out.Open, api.OpenStep{Step: x.Step.String(), Status: s.Shown(x.Mode, x.Begun.Via), Error: x.Error})
+		}
+	}
+	for _, r := range routings {
+		out.Routings = append(out.Routings, api.Routing{From: r.From, Failed: r.Failed, At: append([]string{}, r.At...), Tried: triedOf(r.Tried), Bounds: boundsOf(r.Bounds)})
+	}
+	way := ""
+	switch {
+	case v.Cause != nil:
+		way = v.Cause.Way
+		out.Child, err = childOf(ctx, e, run, v.Cause.Step)
+	case len(out.Open) > 0:
+		way = out.Open[0].Step
+	}
+	if err == nil && way != "" {
+		out.Way, err = Explain(ctx, e, run, way)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// childOf is the run of the sub-workflow that a step performed, "" for none.
+func childOf(ctx context.Context, e *engine.Engine, run protocol.RunID, step string) (protocol.RunID, error) {
+	v, err := e.ViewStep(ctx, run, step)
+	if err != nil {
+		return "", err
+	}
+	st, err := StepOf(v, step)
+	if err != nil {
+		return "", err
+	}
+	return st.Child, nil
+}
+
+func triedOf(list []rules.Tried) []api.Tried {
+	out := []api.Tried{}
+	for _, t := range list {
 		tried := api.Tried{Edge: t.Edge, From: t.From, To: t.To, When: t.When, Holds: t.Holds, Taken: t.Taken, Join: t.Join, OnLimit: t.Diverted, Terms: []api.Term{}}
 		if t.Err != nil {
 			tried.Error = t.Err.Error()
@@ -43,12 +109,17 @@ func Explain(ctx context.Context, e *engine.Engine, run protocol.RunID, step str
 			}
 			tried.Terms = append(tried.Terms, shown)
 		}
-		out.Tried = append(out.Tried, tried)
+		out = append(out, tried)
 	}
-	for _, b := range w.Bounds {
-		out.Bounds = append(out.Bounds, api.Bound(b))
+	return out
+}
+
+func boundsOf(list []rules.Bound) []api.Bound {
+	out := []api.Bound{}
+	for _, b := range list {
+		out = append(out, api.Bound(b))
 	}
-	return out, nil
+	return out
 }
 
 // StepOf finds a visit of a run.

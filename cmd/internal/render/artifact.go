@@ -54,7 +54,7 @@ func (p *Printer) ShowKept(list *Artifacts) error {
 	if err := p.artifactTable("    ", list.Artifacts[:min(n, keptMost)]); err != nil || n <= keptMost {
 		return err
 	}
-	_, err := fmt.Fprintf(p.Out, "    and %d more: wf artifact %s\n", n-keptMost, list.Run)
+	_, err := fmt.Fprintf(p.Out, "    and %d more: %s\n", n-keptMost, p.Commands(wf("artifact", string(list.Run))))
 	return err
 }
 

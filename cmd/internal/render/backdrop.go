@@ -23,6 +23,15 @@ type Backdrop struct {
 	// Price is what a model call costs in pico-dollars, nil where it has no price; it may be nil itself.
 	Price func(protocol.Usage) *int64
 	Guest bool // another process drives the run: to leave does not stop it
+	// Commands is Printer.Commands; nil leaves texts as they are.
+	Commands func(text string) string
+}
+
+func (b Backdrop) commands(text string) string {
+	if b.Commands == nil {
+		return text
+	}
+	return b.Commands(text)
 }
 
 func (b Backdrop) leaving() string {
@@ -137,7 +146,7 @@ func (b Backdrop) wrote(run protocol.RunID, step string, data protocol.Data) []s
 	}
 	lines := strings.Split(said, "\n")
 	if left := len(lines) - wroteLines; left > 0 {
-		lines = append([]string{fmt.Sprintf("… %s before: wf log %s:%s", protocol.Plural(left, "line"), run, step)}, lines[left:]...)
+		lines = append([]string{fmt.Sprintf("… %s before: %s", protocol.Plural(left, "line"), b.commands(wf("log", string(run)+":"+step)))}, lines[left:]...)
 	}
 	for i, l := range lines {
 		lines[i] = "    " + l

@@ -7,15 +7,22 @@ import (
 	"wf/api"
 )
 
-// ShowDiff writes how two runs differ, with what differs in the first step that does; verbose, in each.
+// ShowDiff writes how two runs differ, with what differs in the first step that does; verbose, in each. Steps that are the same, one
+// behind the other, are one line unless all are wanted.
 func (p *Printer) ShowDiff(d *api.Diff) error {
 	var rows [][]string
+	var equal []string // one behind the other
 	shown := false
 	var text string
 	for _, s := range d.Steps {
 		switch s.How {
 		case "equal":
-			rows = append(rows, []string{p.Out.Dim("="), s.ID, ShortOf(s.Left), "same CID"})
+			if equal = append(equal, s.ID); p.All || len(equal) == 1 {
+				rows = append(rows, []string{p.Out.Dim("="), s.ID, ShortOf(s.Left), "same CID"})
+				continue
+			}
+			rows[len(rows)-1] = []string{p.Out.Dim("="), equal[0] + " … " + s.ID, "", grouped(len(equal)) + " steps are the same"}
+			continue
 		case "left":
 			rows = append(rows, []string{p.Out.Red("−"), s.ID, ShortOf(s.Left), "only in " + string(d.Left)})
 		case "right":
@@ -26,6 +33,7 @@ func (p *Printer) ShowDiff(d *api.Diff) error {
 				text, shown = text+s.Unified, true
 			}
 		}
+		equal = nil
 	}
 	if err := Table(p.Out, rows); err != nil {
 		return err

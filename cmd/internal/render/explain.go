@@ -14,18 +14,22 @@ func (p *Printer) ShowExplanation(out *api.Explanation) error {
 	for _, t := range out.Tried {
 		p.explainEdge(t)
 	}
-	for _, b := range out.Bounds {
+	p.explainBounds(out.Bounds)
+	var err error
+	if out.EdgePrompt != "" {
+		_, err = fmt.Fprintf(p.Out, "  edge prompt: %s\n", IndentLines(out.EdgePrompt, "    "))
+	}
+	return err
+}
+
+func (p *Printer) explainBounds(bounds []api.Bound) {
+	for _, b := range bounds {
 		state := "below"
 		if b.Reached {
 			state = "reached"
 		}
 		fmt.Fprintf(p.Out, "  %s: %d of %d before this visit, %s\n", b.Name, b.Count, b.Max, state)
 	}
-	var err error
-	if out.EdgePrompt != "" {
-		_, err = fmt.Fprintf(p.Out, "  edge prompt: %s\n", IndentLines(out.EdgePrompt, "    "))
-	}
-	return err
 }
 
 func (p *Printer) explainEdge(t api.Tried) {

@@ -13,11 +13,11 @@ import (
 	"wf/protocol"
 )
 
-// A fan-out of more than foldFrom items is one line, with how many ended in which way; of its items only
+// A fan-out of more than FoldFrom items is one line, with how many ended in which way; of its items only
 // those have lines that did not end well, oddMax of them at most.
 const (
-	foldFrom = 10
-	oddMax   = 10
+	FoldFrom = 10
+	oddMax   = api.FoldOdd
 )
 
 // A Folder keeps the events of long fan-outs out of a stream of lines. In their place are a line at the
@@ -63,7 +63,7 @@ func (t *Tally) Of(n int) {
 func (t *Tally) Take(s *api.Step) { t.note(s.ID, StepState(s)) }
 
 // Long reports whether there are too many items to show them one by one.
-func (t *Tally) Long() bool { return max(t.of, len(t.how)) > foldFrom }
+func (t *Tally) Long() bool { return max(t.of, len(t.how)) > FoldFrom }
 
 // Odd reports whether an item wants to be looked at.
 func (t *Tally) Odd(step string) bool { return odds(t.how[step]) }
@@ -151,7 +151,7 @@ func (b Backdrop) fold(run protocol.RunID, step string, at int64, d protocol.Dat
 	}
 	x := f.fans[name]
 	begun, starts := d.(protocol.StepStarted)
-	if x == nil && (!starts || begun.Of <= foldFrom) {
+	if x == nil && (!starts || begun.Of <= FoldFrom) {
 		return folding{own: true}
 	}
 	out := folding{fan: x}
@@ -198,14 +198,14 @@ func (b Backdrop) fold(run protocol.RunID, step string, at int64, d protocol.Dat
 		x.odd[step] = rank
 	}
 	if out.own = rank < oddMax; !known && rank == oddMax {
-		out.before = append(out.before, "… more items are to be looked at: "+allCommand("log", run))
+		out.before = append(out.before, "… more items are to be looked at: "+b.commands(allCommand("log", run)))
 	}
 	return out
 }
 
 // allCommand shows every item of the fan-outs of a run.
 func allCommand(command string, run protocol.RunID) string {
-	return fmt.Sprintf("wf %s %s --all shows them", command, run)
+	return wf(command, string(run), "--all") + " shows them"
 }
 
 // howEnded is how a step ended, in a word: its status, or what is to be looked at of one that ended well: the code of

@@ -101,8 +101,8 @@ func TestLongFanOutsFoldEverywhere(t *testing.T) {
 		"stream": func(w *Screen, b Backdrop) Reporter { return &transcript{w: w, Backdrop: b} },
 	} {
 		for n, want := range map[int]string{
-			foldFrom:     "",
-			foldFrom + 1: `11 items: 10 ok, 1 cut off in \d+ms`,
+			FoldFrom:     "",
+			FoldFrom + 1: `11 items: 10 ok, 1 cut off in \d+ms`,
 			1_000:        `1,000 items: 985 ok, 10 exit 3, 1 cut off, 4 failed in \d\.\ds`,
 		} {
 			x := newItems(t)
@@ -197,7 +197,7 @@ func TestATableOfTenThousandItems(t *testing.T) {
 		t.Errorf("have %q, want %q", lines[0], want)
 	}
 	if len(lines) != 13 || !strings.Contains(lines[1], "!  a#1[5] ") || !strings.Contains(lines[2], "!  a#1[6] ") || !strings.Contains(lines[3], `it broke\u001b[2J  wf show CHILD`) ||
-		!strings.Contains(lines[11], "… 1 more of a#1: wf show RUN:a#1 shows them") {
+		!strings.Contains(lines[11], "… 1 more of a#1: wf show 'RUN:a#1' shows them") {
 		t.Errorf("the table is\n%s", b.String())
 	}
 }

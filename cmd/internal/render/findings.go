@@ -12,7 +12,7 @@ func (p *Printer) ShowReport(r *protocol.Report, what string) error {
 	for _, f := range r.Findings {
 		fmt.Fprintf(p.Out, "%s %s: %s\n    expected %s\n    actual   %s\n", p.Out.Red("✗"), Visible(f.Where), f.Kind, Visible(f.Expected), Visible(f.Actual))
 		if f.Fix != "" {
-			fmt.Fprintf(p.Out, "    %s      %s\n", p.Out.Bold("fix"), Visible(f.Fix))
+			fmt.Fprintf(p.Out, "    %s      %s\n", p.Out.Bold("fix"), Visible(p.Commands(f.Fix)))
 		}
 	}
 	c := r.Checked
@@ -34,7 +34,7 @@ func (p *Printer) ShowDoctor(d *api.Doctor) error {
 		mark := map[string]string{"ok": p.Out.Green("✓"), "note": p.Out.Yellow("!"), "bad": p.Out.Red("✗")}[c.State]
 		fmt.Fprintf(p.Out, "%s %s  %s\n", mark, p.Out.Bold(c.Name), Visible(c.Text))
 		if c.Fix != "" {
-			fmt.Fprintf(p.Out, "    %s %s\n", p.Out.Dim("fix"), Visible(c.Fix))
+			fmt.Fprintf(p.Out, "    %s %s\n", p.Out.Dim("fix"), Visible(p.Commands(c.Fix)))
 		}
 	}
 	return nil

@@ -110,6 +110,6 @@ func (p *Printer) ShowNotified(run protocol.RunID, l *api.NotificationList) erro
 	if len(parts) == 0 {
 		return nil
 	}
-	_, err := fmt.Fprintf(p.Out, "  %s  %s  %s\n", p.Out.Dim("notifications"), strings.Join(parts, ", "), p.Out.Dim("wf hook ls --run "+string(run)))
+	_, err := fmt.Fprintf(p.Out, "  %s  %s  %s\n", p.Out.Dim("notifications"), strings.Join(parts, ", "), p.Out.Dim(p.Commands(wf("hook", "ls", "--run", string(run)))))
 	return err
 }

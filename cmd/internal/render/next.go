@@ -2,11 +2,12 @@ package render
 
 import (
 	"cmp"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"wf/api"
 	"wf/protocol"
@@ -16,48 +17,74 @@ import (
 // Next is the most useful next command.
 func Next(v *api.Run) string {
 	id := string(v.ID)
+	log := wf("log", id)
 	if v.Foreign && !v.Status.Final() {
-		return "wf store adopt " + id + " · wf log " + id
+		return wf("store", "adopt", id) + " · " + log
 	}
 	switch v.Status {
 	case protocol.Done:
-		return "wf show " + id + " · wf verify " + id + " · wf replay " + id + " --check"
+		return wf("show", id) + " · " + wf("verify", id) + " · " + wf("replay", id, "--check")
 	case protocol.Waiting:
 		return nextAnswer(v)
 	case protocol.Suspended:
-		if v.Suspended == protocol.ByLimit {
-			return nextLimit(v)
+		return nextSuspended(v)
+	case protocol.Failed:
+		if v.Cause != nil {
+			return wf("explain", id) + " · " + nextFailed(v.ID, v.Cause.Step)
 		}
-		if v.Mend != nil {
-			return NextMend(v)
-		}
-		next := "wf log " + id + " · wf resume " + id
-		if v.Suspended != protocol.ByError || v.Info.Parent != nil || ofProviders(v) {
-			return next
-		}
-		if _, err := os.Stat(v.Info.File); err != nil { // on another machine, or one that comes with wf
-			return next
-		}
-		file := definitionFile(v)
-		return next + fmt.Sprintf(" · correct %s, then wf fork %s --with %s --run", file, id, file)
-	case protocol.Failed, protocol.Cancelled:
-		for _, s := range slices.Backward(v.Steps) {
-			if s.Via != protocol.ViaAlways {
-				return "wf log " + id + " · wf fork " + id + ":" + s.ID
-			}
-		}
-		return "wf log " + id
+		return nextOver(v)
+	case protocol.Cancelled:
+		return nextOver(v)
 	}
 	if len(v.Lacks) > 0 {
 		return nextWorker(v.Lacks)
 	}
 	if v.Idle == api.Unattended {
-		return ResumeCommand(v) + " · wf serve · wf cancel " + id
+		return ResumeCommand(v) + " · " + wf("serve") + " · " + wf("cancel", id)
 	}
 	if v.Idle != "" {
-		return ResumeCommand(v) + " · wf log " + id
+		return ResumeCommand(v) + " · " + log
 	}
-	return "wf watch " + id + " · wf log " + id + " -f"
+	return wf("watch", id) + " · " + wf("log", id, "-f")
+}
+
+// wf is a command line of wf that can be pasted.
+func wf(words ...string) string { return "wf " + protocol.ShellCommand(words...) }
+
+// nextSuspended goes on with a suspended run.
+func nextSuspended(v *api.Run) string {
+	id := string(v.ID)
+	if v.Suspended == protocol.ByLimit {
+		return nextLimit(v)
+	}
+	if v.Mend != nil {
+		return NextMend(v)
+	}
+	next := wf("log", id) + " · " + wf("resume", id)
+	if v.Suspended != protocol.ByError || v.Info.Parent != nil || ofProviders(v) {
+		return next
+	}
+	if _, err := os.Stat(v.Info.File); err != nil { // on another machine, or one that comes with wf
+		return next
+	}
+	file := definitionFile(v)
+	return next + " · correct " + protocol.ShellWord(file) + ", then " + wf("fork", id, "--with", file, "--run")
+}
+
+// nextOver goes on from the newest step of a run that was cancelled, or of one that failed of which no more is known.
+func nextOver(v *api.Run) string {
+	for _, s := range slices.Backward(v.Steps) {
+		if s.Via != protocol.ViaAlways {
+			return wf("log", string(v.ID)) + " · " + wf("fork", string(v.ID)+":"+s.ID)
+		}
+	}
+	return wf("log", string(v.ID))
+}
+
+// nextFailed shows a step behind a FAIL, and performs it again in a fork.
+func nextFailed(run protocol.RunID, step string) string {
+	at := string(run) + ":" + step
+	return wf("log", at) + " · " + wf("fork", at)
 }
 
 // ofProviders reports whether what stopped a run is the failure of providers alone, which no other definition mends: they are down, or
@@ -80,27 +107,27 @@ func nextWorker(lacks []string) string {
 	has := slices.DeleteFunc(slices.Clone(lacks), func(x string) bool { return strings.HasPrefix(x, "place:") })
 	switch {
 	case len(has) == 0:
-		return "wf serve on the machine of its files"
+		return wf("serve") + " on the machine of its files"
 	case len(has) < len(lacks):
-		return "wf serve --has " + strings.Join(has, ",") + " on the machine of its files"
+		return wf("serve", "--has", strings.Join(has, ",")) + " on the machine of its files"
 	}
-	return "wf serve --has " + strings.Join(has, ",") + " on a machine that has it"
+	return wf("serve", "--has", strings.Join(has, ",")) + " on a machine that has it"
 }
 
 // NextMend goes on under the definition as it is once it was edited.
 func NextMend(v *api.Run) string {
 	file := cmp.Or(definitionFile(v), "fixed.yaml")
 	if v.Mend.Step == "" {
-		return fmt.Sprintf("correct %s, then wf run %s", file, file)
+		return "correct " + protocol.ShellWord(file) + ", then " + wf("run", file)
 	}
-	after := ""
+	fork := []string{"fork", string(v.ID) + ":" + v.Mend.Step}
 	if v.Mend.After {
-		after = " --after"
+		fork = append(fork, "--after")
 	}
-	return fmt.Sprintf("correct %s, then wf fork %s%s --with %s --run", file, protocol.ShellWord(string(v.ID)+":"+v.Mend.Step), after, file)
+	return "correct " + protocol.ShellWord(file) + ", then " + wf(append(fork, "--with", file, "--run")...)
 }
 
-// definitionFile is the file of the definition as a word of a command that is given here, "" where it is not known.
+// definitionFile is the file of the definition as it is named here, "" where it is not known.
 func definitionFile(v *api.Run) string {
 	file := v.Info.File
 	if file == "" {
@@ -111,32 +138,54 @@ func definitionFile(v *api.Run) string {
 			file = rel
 		}
 	}
-	return protocol.ShellWord(file)
+	return file
 }
 
 // nextLimit goes on beyond a limit: that of a run is raised, that of an edge or a role is
 // passed once by the command that resumes.
 func nextLimit(v *api.Run) string {
-	resume := "wf resume " + string(v.ID)
+	resume := wf("resume", string(v.ID))
 	for _, limit := range []string{"steps", "duration", "cost_usd", "tokens"} {
 		if strings.HasPrefix(v.Reason, "limits."+limit+" ") {
-			return resume + " --limit " + limit + "=… with a higher limit"
+			return wf("resume", string(v.ID), "--limit", limit+"="+raised(limit, v.Reason)) + " with a higher limit"
 		}
 	}
 	return resume + " passes the bound once"
 }
 
+// raised is twice what a reason says that a limit has come to, "…" where it says nothing of that.
+func raised(limit, reason string) string {
+	_, reached, _ := strings.Cut(reason, ": ")
+	most, _, _ := strings.Cut(reached, " of ")
+	switch limit {
+	case "duration":
+		if d, err := time.ParseDuration(most); err == nil {
+			return (2 * d).String()
+		}
+	case "cost_usd":
+		if n, err := strconv.ParseFloat(strings.TrimPrefix(most, "$"), 64); err == nil {
+			return strconv.FormatFloat(2*n, 'f', -1, 64)
+		}
+	default:
+		if n, err := strconv.ParseInt(most, 10, 64); err == nil {
+			return strconv.FormatInt(2*n, 10)
+		}
+	}
+	return "…"
+}
+
 func nextAnswer(v *api.Run) string {
 	for _, w := range v.Waiting {
-		answer := fmt.Sprintf("wf answer %s:%s", v.ID, w.Step)
+		at := string(v.ID) + ":" + w.Step
+		answer := wf("answer", at)
 		fields := fieldFlags(string(w.Form))
 		switch {
 		case w.Kind == protocol.WaitTimer:
 			continue
 		case w.Kind == protocol.WaitSignal:
-			return fmt.Sprintf("wf answer %s --signal %s", v.ID, w.Question)
+			return wf("answer", string(v.ID), "--signal", w.Question)
 		case w.Kind == protocol.WaitApproval: // whether to allow it is for the user to say
-			return fmt.Sprintf(`%s --choice allow, or: wf answer %s:%s "deny WHY"; wf show %s has all of the call`, answer, v.ID, w.Step, v.ID)
+			return wf("answer", at, "--choice", "allow") + ", or: " + answer + ` "deny WHY"; ` + wf("show", string(v.ID)) + " has all of the call"
 		case len(w.Form) > 0 && fields == "": // it asks for each field
 			return answer
 		case len(w.Choices) > 0:
@@ -147,7 +196,7 @@ func nextAnswer(v *api.Run) string {
 		}
 		return strings.TrimSpace(answer + " " + fields)
 	}
-	return "wf resume " + string(v.ID)
+	return wf("resume", string(v.ID))
 }
 
 // ResumeCommand is the command that goes on with a run that no process drives: a sub-workflow goes on
@@ -157,7 +206,7 @@ func ResumeCommand(v *api.Run) string {
 	if v.Info.Parent != nil && v.Info.ForkedFrom == nil && v.Closing == "" {
 		run = v.Info.Parent.Run
 	}
-	return "wf resume " + string(run)
+	return wf("resume", string(run))
 }
 
 // WaitsFor says what a run waits for, to follow "waits".

@@ -17,9 +17,9 @@ func TestTheSuggestedAnswerIsThePrimaryOne(t *testing.T) {
 		return &api.Run{ID: "RUN", Status: protocol.Waiting, Waiting: []api.Waiting{{Step: "a#1", Kind: protocol.WaitChoice, Choices: choices}}}
 	}
 	for want, v := range map[string]*api.Run{
-		"wf answer RUN:a#1 --choice fail":       ask(protocol.Choice{Value: "again"}, protocol.Choice{Value: "fail", Primary: true}),
-		"wf answer RUN:a#1 --choice again":      ask(protocol.Choice{Value: "again"}, protocol.Choice{Value: "fail"}),
-		"wf answer RUN:a#1 --choice 'not that'": ask(protocol.Choice{Value: "not that"}),
+		"wf answer 'RUN:a#1' --choice fail":       ask(protocol.Choice{Value: "again"}, protocol.Choice{Value: "fail", Primary: true}),
+		"wf answer 'RUN:a#1' --choice again":      ask(protocol.Choice{Value: "again"}, protocol.Choice{Value: "fail"}),
+		"wf answer 'RUN:a#1' --choice 'not that'": ask(protocol.Choice{Value: "not that"}),
 	} {
 		if got := Next(v); got != want {
 			t.Errorf("got %s, want %s", got, want)
@@ -61,7 +61,7 @@ func TestTheSuggestedFieldsFitTheForm(t *testing.T) {
 		`{"type":"object","required":["n","code"],"properties":{"n":{"type":"integer","multipleOf":10,"minimum":15},"code":{"type":"string"}}}`: " --field n=100 --field code=…",
 	} {
 		v := &api.Run{ID: "RUN", Status: protocol.Waiting, Waiting: []api.Waiting{{Step: "a#1", Kind: protocol.WaitQuestion, Form: protocol.JSON(form)}}}
-		if got := Next(v); got != "wf answer RUN:a#1"+want {
+		if got := Next(v); got != "wf answer 'RUN:a#1'"+want {
 			t.Errorf("%s: %s", form, got)
 		}
 		v.Waiting[0].Choices = []protocol.Choice{{Value: "yes"}}
@@ -69,7 +69,7 @@ func TestTheSuggestedFieldsFitTheForm(t *testing.T) {
 		if want == "" {
 			choose = ""
 		}
-		if got := Next(v); got != "wf answer RUN:a#1"+choose+want {
+		if got := Next(v); got != "wf answer 'RUN:a#1'"+choose+want {
 			t.Errorf("%s with choices: %s", form, got)
 		}
 	}

@@ -19,6 +19,10 @@ type Printer struct {
 	Verbose bool   // more detail
 	All     bool   // items of long fan-outs too
 
+	// Through gives the name of the command that words begin with, and the flags that it takes to work where this one does; ""
+	// where it wants none. It is nil where no command does.
+	Through func(words []string) (name, flags string)
+
 	// Answered says that the answer is complete: an error in JSON would be a second one.
 	Answered bool
 }
@@ -50,7 +54,7 @@ func (p *Printer) colored(s *Screen) bool {
 // Progress writes a line to stderr, unless -q.
 func (p *Printer) Progress(format string, args ...any) {
 	if !p.Quiet {
-		fmt.Fprintf(p.Err, format+"\n", args...)
+		fmt.Fprintln(p.Err, p.Commands(fmt.Sprintf(format, args...)))
 	}
 }
 

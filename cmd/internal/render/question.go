@@ -19,7 +19,7 @@ func (p *Printer) showQuestions(v *api.Run) error {
 	shown := map[string]int{}
 	for _, w := range v.Waiting {
 		name := fanName(w.Step)
-		if shown[name]++; name == "" || p.All || asking[name] <= foldFrom || shown[name] <= oddMax {
+		if shown[name]++; name == "" || p.All || asking[name] <= FoldFrom || shown[name] <= oddMax {
 			if err := p.showQuestion(w); err != nil {
 				return err
 			}

@@ -65,7 +65,7 @@ func Keeps(group string, v *api.Run) string {
 		return ""
 	}
 	next := Next(v)
-	if cancel := "wf cancel " + string(v.ID); !strings.Contains(next, cancel) {
+	if cancel := wf("cancel", string(v.ID)); !strings.Contains(next, cancel) {
 		next += " · " + cancel
 	}
 	return fmt.Sprintf("the group %s is held by run %s, which %s; next %s", OneLine(group, 60), v.ID, why, next)

@@ -29,7 +29,7 @@ func (p *Printer) ShowRun(v *api.Run, fans map[string]*FanOut) error {
 	row("state", state.Why())
 	row("queue", Queued(v.Queue))
 	if v.Foreign {
-		row("origin", "from elsewhere: no process goes on with it before wf store adopt "+string(v.ID))
+		row("origin", "from elsewhere: no process goes on with it before "+wf("store", "adopt", string(v.ID)))
 	}
 	row("started", v.Started+" by "+cmp.Or(v.Info.CreatedBy, "someone"))
 	if v.Info.Trigger != nil {
@@ -66,7 +66,7 @@ func (p *Printer) ShowRun(v *api.Run, fans map[string]*FanOut) error {
 		}
 		fmt.Fprintln(p.Out, "  "+p.Out.Dim(text))
 	case v.Earlier > 0:
-		fmt.Fprintln(p.Out, "  "+p.Out.Dim(fmt.Sprintf("%d of %d steps; wf show %s --before %d shows earlier ones", len(v.Steps), v.Total, v.ID, v.Earlier)))
+		fmt.Fprintln(p.Out, "  "+p.Out.Dim(fmt.Sprintf("%d of %d steps; %s shows earlier ones", len(v.Steps), v.Total, p.Commands(wf("show", string(v.ID), "--before", fmt.Sprint(v.Earlier))))))
 	}
 	if err := p.stepTable(v.ID, v.Steps, fans); err != nil {
 		return err
@@ -81,7 +81,7 @@ func (p *Printer) ShowRun(v *api.Run, fans map[string]*FanOut) error {
 			return err
 		}
 	}
-	next := strings.TrimPrefix(Next(v), "wf show "+string(v.ID)+" · ") // which this is
+	next := strings.TrimPrefix(Next(v), wf("show", string(v.ID))+" · ") // which this is
 	_, err := fmt.Fprintf(p.Out, "  %s %s  seq %d\n  %s %s\n", p.Out.Dim("head"), v.Head, v.Seq, p.Out.Dim("next"), p.nextOf(next, "       "))
 	return err
 }
@@ -120,7 +120,7 @@ func (p *Printer) ShowOutcome(v *api.Run) error {
 func (p *Printer) next(v *api.Run, indent string) string { return p.nextOf(Next(v), indent) }
 
 func (p *Printer) nextOf(commands, indent string) string {
-	return p.Out.Row(indent, " · ", strings.Split(commands, " · "))
+	return p.Out.Row(indent, " · ", strings.Split(p.Commands(commands), " · "))
 }
 
 // inputsMax is how many letters of the inputs of a run are shown.
@@ -147,7 +147,7 @@ func (p *Printer) showCleanup(v *api.Run) {
 	for _, c := range v.CleanupFailed {
 		what, more := c.Role+" did not run", ""
 		if c.Step != "" {
-			what, more = c.Step+" failed", "; wf log "+string(v.ID)+":"+c.Step
+			what, more = c.Step+" failed", "; "+p.Commands(wf("log", string(v.ID)+":"+c.Step))
 		}
 		fmt.Fprintf(p.Out, "  %s\n", p.Out.Yellow("! "+Visible("cleanup: "+what+Because(OneLine(c.Message, 160))+more)))
 	}
@@ -165,7 +165,7 @@ func (p *Printer) showCutOff(v *api.Run) {
 		}
 	}
 	if n > oddMax {
-		fmt.Fprintf(p.Out, "  %s\n", p.Out.Yellow(fmt.Sprintf("… %s more were cut off: %s", grouped(n-oddMax), allCommand("show", v.ID))))
+		fmt.Fprintf(p.Out, "  %s\n", p.Out.Yellow(fmt.Sprintf("… %s more were cut off: %s", grouped(n-oddMax), p.Commands(allCommand("show", v.ID)))))
 	}
 }
 
@@ -175,8 +175,11 @@ const cutOff = "was cut off: its answer has as many tokens as it may have. Raise
 // tailLines is how much of what a failed step said is shown below the run.
 const tailLines = 10
 
-// Blamed is the step that the reason names by which a run did not go on, "" where it names none.
+// Blamed is the step by which a run did not go on: that behind a FAIL, or that which the reason names; "" where it names none.
 func Blamed(v *api.Run) string {
+	if v.Cause != nil {
+		return v.Cause.Step
+	}
 	id, _, named := strings.Cut(v.Reason, ": ")
 	if _, err := protocol.ParseStepID(id); !named || err != nil {
 		return ""
@@ -201,7 +204,7 @@ func (p *Printer) showTail(v *api.Run) {
 		lines := strings.Split(Visible(s.Text), "\n")
 		from := max(0, len(lines)-tailLines)
 		if from > 0 {
-			fmt.Fprintf(p.Out, "    … %d more lines of %s: wf log %s:%s\n", from, s.ID, v.ID, s.ID)
+			fmt.Fprintf(p.Out, "    … %d more lines of %s: %s\n", from, s.ID, p.Commands(wf("log", string(v.ID)+":"+s.ID)))
 		}
 		for _, l := range lines[from:] {
 			fmt.Fprintf(p.Out, "    %s\n", l)

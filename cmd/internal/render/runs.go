@@ -50,7 +50,7 @@ func (p *Printer) RunTable(rows []api.Row) error {
 	for _, r := range rows {
 		lines = append(lines, []string{
 			p.Out.Bold(string(r.ID)), Visible(r.Workflow), RowState(r).Sign(p.Out.Paint) + " " + RowState(r).Word(), fmt.Sprint(r.Steps),
-			Age(r.Updated), Span(Wall(r.Status, r.Started, r.Updated, time.Now())), Span(time.Duration(r.ActiveMS) * time.Millisecond), shortUsage(r.Usage), ShortCID(r.Head), rowNote(r),
+			Age(r.Updated), Span(Wall(r.Status, r.Started, r.Updated, time.Now())), Span(time.Duration(r.ActiveMS) * time.Millisecond), shortUsage(r.Usage), ShortCID(r.Head), p.Commands(rowNote(r)),
 		})
 	}
 	var table strings.Builder
@@ -105,11 +105,11 @@ func RowState(r api.Row) State { return State{r.Status, r.Idle, r.Closing, r.Lac
 func rowNote(r api.Row) string {
 	switch {
 	case r.Foreign && !r.Status.Final() && r.Parent == nil:
-		return "from elsewhere: wf store adopt " + string(r.ID)
+		return "from elsewhere: " + wf("store", "adopt", string(r.ID))
 	case r.Foreign:
 		return "from elsewhere"
 	case r.Idle == api.Unattended && r.Parent == nil:
-		return "queued; no process waits for its turn: wf resume " + string(r.ID) + " or wf serve"
+		return "queued; no process waits for its turn: " + wf("resume", string(r.ID)) + " or " + wf("serve")
 	case r.Queue != nil && r.Idle == "":
 		return Queued(r.Queue)
 	case len(r.Lacks) > 0:
@@ -117,7 +117,7 @@ func rowNote(r api.Row) string {
 	case r.Idle != "" && r.Parent != nil && r.Closing == "":
 		return "a part of " + *r.Parent
 	case r.Idle != "":
-		return "wf resume " + string(r.ID) + " goes on"
+		return wf("resume", string(r.ID)) + " goes on"
 	}
 	if r.Closing != "" {
 		return "ends as " + string(r.Closing) + Because(OneLine(r.Reason, 50))

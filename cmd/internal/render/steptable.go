@@ -18,7 +18,53 @@ type FanOut struct {
 	Of    int           // how many it has in all; 0 is as many as Items
 	Span  time.Duration // from the beginning of the first to the end of the last; 0 is unknown
 	Cost  string        // of its model calls, "" without any
+	Tally *api.FanTally // where Items are not all of them
+	Idle  api.Idle      // of the run then
 	Whole bool          // each of the items that want to be looked at has a line
+}
+
+// Folds reports whether a fan-out has too many items to show them one by one.
+func Folds(t *api.FanTally) bool {
+	begun := 0
+	for _, n := range t.States {
+		begun += n
+	}
+	return begun > FoldFrom
+}
+
+// Open reports whether an item has not ended.
+func (f *FanOut) Open() bool {
+	ended := 0
+	for _, state := range []string{string(protocol.StepOK), api.StepNonzero, api.StepCutOff, string(protocol.StepFailed), string(protocol.StepSkipped)} {
+		ended += f.Tally.States[state]
+	}
+	return ended < f.Tally.Items
+}
+
+// tally are the states of all items, and how many of them want to be looked at.
+func (f *FanOut) tally() (all Tally, odd int) {
+	all = NewTally(f.Tally.Items)
+	for state, n := range f.Tally.States {
+		if api.StepOdd(state) {
+			odd += n
+		}
+		all.counts[toCome] -= n
+		switch {
+		case state == api.StepCutOff:
+			all.counts[cutShort] += n
+		case state == api.StepRunning && f.Idle != "":
+			all.counts[string(api.Interrupted)] += n // as AtRest has it
+		case state != api.StepNonzero:
+			all.counts[state] += n
+		}
+	}
+	for code, n := range f.Tally.Exits {
+		all.counts["exit "+code] += n
+	}
+	if all.counts[toCome] <= 0 {
+		delete(all.counts, toCome)
+	}
+	return all, odd
 }
 
 // FanOf is the name that the items of a fan-out share, "" for a step that is none.
@@ -46,7 +92,7 @@ func (p *Printer) Fans(steps []*api.Step) map[string]*FanOut {
 			fans[name].Items = append(fans[name].Items, s)
 		}
 	}
-	maps.DeleteFunc(fans, func(_ string, x *FanOut) bool { return len(x.Items) <= foldFrom })
+	maps.DeleteFunc(fans, func(_ string, x *FanOut) bool { return len(x.Items) <= FoldFrom })
 	return fans
 }
 
@@ -103,7 +149,7 @@ func (p *Printer) stepRow(s *api.Step) []string {
 		sign = redItem
 	}
 	if s.Child != "" && s.Item != nil && s.Status == string(protocol.StepFailed) {
-		note += "  wf show " + string(s.Child)
+		note += "  " + p.Commands(wf("show", string(s.Child)))
 	}
 	return []string{"  " + p.Out.sign(sign), s.ID, Span(time.Duration(s.MS) * time.Millisecond), result(s), p.Out.Dim(ShortOf(s.CID)), note}
 }
@@ -121,9 +167,11 @@ func (p *Printer) foldedRows(run protocol.RunID, fan *FanOut) [][]string {
 		}
 	}
 	name := FanOf(fan.Items[0])
-	all.Of(fan.Of)
+	if all.Of(fan.Of); fan.Tally != nil {
+		all, odd = fan.tally()
+	}
 	if odd > oddMax && !fan.Whole {
-		rows = append(rows, []string{"", fmt.Sprintf("… %s more of %s: wf show %s:%s shows them", grouped(odd-oddMax), name, run, name)})
+		rows = append(rows, []string{"", fmt.Sprintf("… %s more of %s: %s shows them", grouped(odd-oddMax), name, p.Commands(wf("show", string(run)+":"+name)))})
 	}
 	span := ""
 	if fan.Span > 0 {

@@ -146,7 +146,7 @@ func (p *Printer) ShowSweep(s *api.Sweep) error {
 	if s.Of != nil && s.Of.Shared.Calls > 0 {
 		fmt.Fprintf(&b, "; all share %s of run %s until %s: %s, %d→%d tokens", protocol.Plural(s.Of.Shared.Calls, "call"), s.Of.Run, s.Of.Step, dollars(s.Of.Shared), s.Of.Shared.Input, s.Of.Shared.Output)
 	}
-	fmt.Fprintf(&b, "\nruns   wf ls --tag %s\n", s.Tag)
+	fmt.Fprintf(&b, "\nruns   %s\n", p.Commands(wf("ls", "--tag", s.Tag)))
 	_, err := fmt.Fprint(p.Out, b.String())
 	return err
 }

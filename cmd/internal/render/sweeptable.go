@@ -14,7 +14,7 @@ var sweepTexts = []string{"model", "definition", "inputs"}
 
 // SweepTable is the table of a sweep as other screens show it.
 func SweepTable(s *api.Sweep) *api.Table {
-	t := &api.Table{TableHead: api.TableHead{Kind: api.OfSweep, Title: sweepTitle(s), Complete: true, Rows: len(s.Cells), Trials: len(s.Trials)}, Notes: []string{"its runs: wf ls --tag " + s.Tag}}
+	t := &api.Table{TableHead: api.TableHead{Kind: api.OfSweep, Title: sweepTitle(s), Complete: true, Rows: len(s.Cells), Trials: len(s.Trials)}, Notes: []string{"its runs: " + wf("ls", "--tag", s.Tag)}}
 	rows := sweepRows(s, Paint{})
 	for _, name := range rows[0] {
 		t.Columns = append(t.Columns, api.TableColumn{Name: name, Number: !slices.Contains(sweepTexts, name)})

@@ -159,7 +159,7 @@ func (a *App) answers() tea.Cmd {
 	case !ok:
 		a.tell("run " + a.run.id + " waits for no answer")
 		if q.Kind == protocol.WaitSignal {
-			a.tell("it waits for a signal: wf answer " + a.run.id + " --signal " + q.Question)
+			a.tell("it waits for a signal: wf answer " + a.run.id + " --signal " + protocol.ShellWord(q.Question))
 		}
 		return nil
 	}

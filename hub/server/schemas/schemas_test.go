@@ -41,7 +41,7 @@ var described = map[string]any{
 	"Accepted": api.Accepted{}, "Agent": queue.Worker{}, "Agents": relay.Agents{}, "AnswerRequest": api.Answer{}, "Artifact": api.Artifact{}, "Artifacts": api.Artifacts{}, "Attempt": api.Attempt{},
 	"Alarm": protocol.Alarm{}, "Bound": api.Bound{}, "Cache": api.Cache{}, "CacheCall": api.CacheCall{}, "CallMessage": protocol.CallMessage{}, "CancelRequest": api.Cancel{},
 	"Checked": protocol.Checked{}, "Choice": protocol.Choice{}, "Code": api.Code{}, "Command": api.Command{}, "Compaction": api.Compaction{},
-	"Cost": api.Cost{}, "CostRow": api.CostRow{KnownUSD: "0"}, "Definition": api.Definition{}, "Diff": api.VisitDiff{}, "Error": reply.Failure{}, "Explanation": api.Explanation{},
+	"Cost": api.Cost{}, "CostRow": api.CostRow{KnownUSD: "0"}, "Definition": api.Definition{}, "Diff": api.VisitDiff{}, "Error": reply.Failure{}, "Explanation": api.Explanation{}, "RunExplanation": api.RunExplanation{}, "Routing": api.Routing{}, "OpenStep": api.OpenStep{}, "Cause": api.Cause{},
 	"Failure": protocol.ErrorInfo{}, "Finding": protocol.Finding{}, "ForkRequest": api.Fork{}, "GitState": protocol.GitState{}, "Health": server.Health{}, "Ready": server.Ready{},
 	"Imported": api.Imported{}, "MemoryChange": api.MemoryChange{}, "MemoryItem": api.MemoryItem{}, "MemoryScopes": api.MemoryScopes{},
 	"MemoryScope": api.MemoryScope{}, "Memories": api.Memories{}, "OneMemory": api.OneMemory{}, "MemoryPlace": protocol.MemoryPlace{},

@@ -153,6 +153,15 @@ export interface CancelRequest {
   reason?: string;
 }
 
+/** The step with which the way to FAIL began. From the steps behind it nothing else could be reached. */
+export interface Cause {
+  step: string;
+  failed: boolean; // False: its output, or a bound, chose the way to FAIL.
+  error?: Failure; // Of a step that failed.
+  road: Array<string>; // The steps between it and FAIL.
+  way?: string; // The first step from which nothing but FAIL could be reached; left out where there is none.
+}
+
 /** The notification that a run was started by. */
 export interface CausedBy {
   run: string; // That it was about.
@@ -336,6 +345,9 @@ export interface FanTally {
   id: string; // Of the visit: check#1 of check#1[7].
   items: number; // Those that have not begun included.
   states: Record<string, number>; // Items that began, by state.
+  exits?: Record<string, number>; // How many items of state nonzero exited with each code.
+  began: number; // The step_started of the first item.
+  ended?: number; // The step_completed that came last.
 }
 
 /** One fault. Where is run/seq/field, as far as each is known; for what is not part of a run it is a place in the store or archive. */
@@ -645,6 +657,13 @@ export interface OneMemory {
   seq: number;
 }
 
+/** A step that has not ended. */
+export interface OpenStep {
+  step: string;
+  status: string; // Running, waiting, retrying or parked.
+  error?: string; // Of its newest attempt that failed.
+}
+
 /** The files of a visit that had a copy of the workspace for itself, or of a merge of such visits. They are no looks at the workspace. */
 export interface OwnVisit {
   step: string;
@@ -793,6 +812,15 @@ export interface Role {
   status: "ok" | "failed" | "skipped" | "running" | "queued" | "waiting" | "parked" | "retrying"; // Of its newest visit.
 }
 
+/** What became of a token: the edges that were tried for it in order, with what they saw. */
+export interface Routing {
+  from: Array<string>; // The steps whose token it is; of a join all of its sources.
+  failed: boolean; // A step of it failed.
+  at: Array<string>; // END, FAIL or SUSPEND, where an edge led there; empty for a token that waits or that no edge takes.
+  tried: Array<Tried>;
+  bounds: Array<Bound>;
+}
+
 /** How a row of a Table stands. */
 export type RowState = "queued" | "running" | "passed" | "mixed" | "failed" | "error";
 
@@ -817,6 +845,7 @@ export interface Run {
   foreign?: boolean; // It came from elsewhere (an archive, a clone, a copy of the store that was put back): it is not driven or answered before wf store adopt on that machine.
   closing?: Status; // What the run ends as, while its always roles run.
   reason: string;
+  cause?: Cause; // Of a run that failed, or closes as failed: the step with which the way to FAIL began.
   suspended_by?: SuspendReason;
   code?: string; // Of the error behind a suspension.
   head: CID; // Of the newest event.
@@ -826,7 +855,7 @@ export interface Run {
   steps_total?: number; // Of the run, where steps is not all of them.
   earlier?: number; // Before, for the steps before these; left out where there are none.
   steps_matching?: number; // How many steps of the run are of the states and the role that were asked for; left out where neither was.
-  fans?: Array<FanTally>; // The fan-outs of the run, where steps of some states or of a role were asked for.
+  fans?: Array<FanTally>; // The fan-outs of the run, where steps of some states or of a role were asked for, or fan-outs as one step.
   roles?: Array<Role>; // That were entered, where steps is not all of them.
   ways?: Array<WayTaken>; // Out of edges that the run took, where steps is not all of them.
   outputs: Record<string, unknown>;
@@ -858,6 +887,23 @@ export interface RunDiff {
   steps: Array<StepDiff>;
   definition: Array<string>; // Paths that differ.
   inputs: Array<string>; // Paths that differ.
+}
+
+/** Why a run ended, or is where it is: wf.explain_run/v1. */
+export interface RunExplanation {
+  schema: "wf.explain_run/v1";
+  run: string;
+  status: Status;
+  closing?: Status; // What the run ends as, while its always roles run.
+  reason: string;
+  suspended_by?: SuspendReason;
+  cause?: Cause; // Of a run that failed, or closes as failed.
+  child?: string; // The run of the sub-workflow that the step of cause performed.
+  way?: Explanation; // Of a run that failed: why the first step was entered from which nothing but FAIL could be reached; of one that goes on: why the first of open was.
+  open: Array<OpenStep>; // The steps that have not ended, in the order in which they began; at most 100.
+  lacking: Array<string>; // Joins that wait, and for which roles.
+  routings: Array<Routing>; // Those of the tokens that stay: what led the run to its end, or keeps it; at most 100, the one that led to FAIL first.
+  routings_total: number;
 }
 
 /** What a run was started with. */

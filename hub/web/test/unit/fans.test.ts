@@ -37,7 +37,7 @@ describe("fan-outs in a list", () => {
 
   test("items that were not read are counted as the server says, and have their place before what was read", () => {
     const read = [step("check#1[40]", "failed"), step("check#2[0]", "ok"), step("tell#1", "ok")];
-    const told: FanTally[] = [{id: "check#1", items: 99, states: {failed: 6, ok: 50, cut_off: 1, held: 2, running: 3}}, {id: "other#1", items: 3, states: {ok: 3}}, {id: "check#2", items: 1, states: {running: 1}}];
+    const told: FanTally[] = [{id: "check#1", began: 4, items: 99, states: {failed: 6, ok: 50, cut_off: 1, held: 2, running: 3}}, {id: "other#1", began: 5, items: 3, states: {ok: 3}}, {id: "check#2", began: 6, items: 1, states: {running: 1}}];
     const fans = fansOf(read, statusOf, true, 9, {seq: 9, fans: told});
     assert.deepEqual(names(linesOf(read, fans, new Map(), "", statusOf)), ["other#1(3 ok)", "check#1(6 failed, 5 running, 51 ok)", "check#1[40]", "check#2(1 ok)", "check#2[0]", "tell#1"], "of what was read in full, what is known counts");
     assert.deepEqual([...fans.values()].map((f) => `${itemsOf(f)}${f.partial}`), ["62 itemsfalse", "1 itemfalse", "3 itemsfalse"]);
@@ -47,7 +47,7 @@ describe("fan-outs in a list", () => {
   test("items of which nothing was read are neither ok nor not: the server counts them, those that ended since are ended", () => {
     const ended = (id: string, last: number) => ({...step(id, "unread"), last});
     const all = [ended("check#1[0]", 3), ended("check#1[1]", 5), step("check#1[2]", "ok"), ended("check#1[3]", 8), step("check#1[4]", "running")];
-    const counts = (...tally: [number, Record<string, number>][]) => fansOf(all, statusOf, false, 9, ...tally.map(([seq, states]) => ({seq, fans: [{id: "check#1", items: 9, states}]}))).get("check#1")!;
+    const counts = (...tally: [number, Record<string, number>][]) => fansOf(all, statusOf, false, 9, ...tally.map(([seq, states]) => ({seq, fans: [{id: "check#1", began: 2, items: 9, states}]}))).get("check#1")!;
     assert.deepEqual(counts().counts, [["running", 1], ["unread", 3], ["ok", 1]]);
     assert.deepEqual(counts([6, {nonzero: 1, ok: 2, running: 2}]).counts, [["nonzero", 1], ["running", 1], ["unread", 1], ["ok", 2]]);
     assert.deepEqual(counts([9, {nonzero: 1, failed: 1, cut_off: 1, ok: 1, running: 1}]).counts, [["failed", 1], ["nonzero", 1], ["running", 1], ["ok", 2]]);
