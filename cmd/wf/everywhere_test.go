@@ -215,3 +215,8 @@ func (h *house) await(t *testing.T, so func() bool) {
 		}
 	}
 }
+
+var placed = regexp.MustCompile(` --(?:hub|hub-token-file|hub-ca|store) \S+`)
+
+// unplaced is a text without what says in its commands where they work.
+func unplaced(text string) string { return placed.ReplaceAllString(text, "") }

@@ -53,7 +53,7 @@ func TestF306AFileNeverMeansAnotherDefinitionOfItsName(t *testing.T) {
 		if len(cids) != 1+definitions {
 			t.Errorf("%d definitions are named, want that of the file and %d of the server:\n%s", len(cids), definitions, said)
 		}
-		return regexp.MustCompile(`wf run one\S* --hub [^,\n]*?(?:, or | starts)`).FindAllString(strings.Join(strings.Fields(fix), " ")+" ", -1)
+		return regexp.MustCompile(`wf run [^,\n]*?\bone(?:@\S+?)?(?:, or | starts)`).FindAllString(strings.Join(strings.Fields(fix), " ")+" ", -1)
 	}
 	pasted := func(t *testing.T, dir, way string) string {
 		t.Helper()

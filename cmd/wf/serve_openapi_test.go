@@ -405,7 +405,7 @@ func TestEveryAnswerIsAsItIsDescribed(t *testing.T) {
 
 	// Described, and served elsewhere or in states that are not made here.
 	elsewhere := map[string]bool{
-		"Looks.why": true, "Looks.own": true, "Look.failed": true, "StepFile.why": true, "Runs.unread": true, "Accepted.warnings": true, "Run.leftovers": true, "Run.mend": true, "Run.mend.step": true, "Run.mend.after": true, "StepView.compactions": true, "StepView.corrections": true, "StepView.cut_off": true, "StepView.held": true, "StepView.child": true, "RunRow.agent": true, "RunInfo.parent.run": true, "RunInfo.parent.step": true,
+		"Looks.why": true, "Looks.own": true, "Look.failed": true, "StepFile.why": true, "Runs.unread": true, "Accepted.warnings": true, "Run.leftovers": true, "Run.mend": true, "Run.mend.step": true, "Run.mend.after": true, "Run.cause": true, "StepView.compactions": true, "StepView.corrections": true, "StepView.cut_off": true, "StepView.held": true, "StepView.child": true, "RunRow.agent": true, "RunInfo.parent.run": true, "RunInfo.parent.step": true,
 		"StepView.workspace.git_head": true, "StepView.workspace.dirty": true, "CostRow.goal": true, "Cache.compactions": true, "Cache.min_compacted": true, "Run.foreign": true, "RunRow.foreign": true, "Run.lacks": true, "RunRow.lacks": true, "RunInfo.machine": true, "Workflow.waits_for_trust": true, "Workflow.stopped_since": true, "Notification.trigger": true,
 		"Task.failed": true, "MemoryItem.run": true, "MemoryItem.step": true, "Waiting.escalated": true, "Notification.reminder": true, "Notification.escalated": true, "Sink.to": true, "TableRow.others": true, "Sink.on": true, "Sink.workflows": true,
 	}

@@ -88,7 +88,7 @@ func (a *app) othersThere(ctx context.Context, p *target, path, name string, def
 		ways[0] = name
 	}
 	for i, way := range ways {
-		ways[i] = a.there("run", way)
+		ways[i] = "wf run " + protocol.ShellWord(way)
 	}
 	way := "put the file there"
 	if len(ways) > 0 {
@@ -96,21 +96,6 @@ func (a *app) othersThere(ctx context.Context, p *target, path, name string, def
 	}
 	return protocol.ErrNotFound.With(way, "%s is another definition than the workflow %s of %s: the file has %s, the server %s",
 		path, name, a.hubURL(), definition, strings.Join(has, ", "))
-}
-
-// there is a command line for the server that this one works at.
-func (a *app) there(args ...string) string {
-	args = append(append([]string{"wf"}, args...), "--hub", a.hubURL())
-	if f := cmp.Or(a.reach.TokenFile, os.Getenv("WF_HUB_TOKEN_FILE")); f != "" {
-		args = append(args, "--hub-token-file", f)
-	}
-	if a.reach.CA != "" {
-		args = append(args, "--hub-ca", a.reach.CA)
-	}
-	for i, w := range args {
-		args[i] = protocol.ShellWord(w)
-	}
-	return strings.Join(args, " ")
 }
 
 // forRunsHere refuses the flags that mean nothing to a server, where the command line names one.
