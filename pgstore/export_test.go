@@ -1,6 +1,9 @@
 package pgstore
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 // TakeFree is the statement of a look for runs that are due.
 var TakeFree = takeFree
@@ -15,3 +18,10 @@ func (s *Store) Deallocate(ctx context.Context) (n int, err error) {
 
 // MostMoved is how many heads a look at what moved names at most.
 const MostMoved = mostMoved
+
+// Slept has days pass for a process: what was acknowledged to it is as much older.
+func Slept(s *Store, days int) {
+	s.seen.mu.Lock()
+	defer s.seen.mu.Unlock()
+	s.seen.at = s.seen.at.Add(-time.Duration(days) * 24 * time.Hour)
+}

@@ -18,9 +18,12 @@ import (
 	"wf/protocol"
 )
 
-// later makes a store look as it will in some days, when nobody has stored anything meanwhile.
-func later(t testing.TB, dsn string, days int) {
+// later makes a store look as it will in some days, when nobody has stored anything meanwhile; to processes that go on too.
+func later(t testing.TB, dsn string, days int, open ...*pgstore.Store) {
 	t.Helper()
+	for _, s := range open {
+		pgstore.Slept(s, days)
+	}
 	if err := server.Exec(t.Context(), dsn, fmt.Sprintf("update wf.blocks set used = used - %[1]d; update wf.reflog set used = used - %[1]d; update wf.unreached set since = since - %[1]d; update wf.heads set ts = ts - %[1]d * 86400000000 where cid is null", days)); err != nil {
 		t.Fatal(err)
 	}
@@ -455,10 +458,10 @@ func TestCollectionsBesideWriters(t *testing.T) {
 		if t.Failed() {
 			return
 		}
-		later(t, dsn, rng.IntN(5)) // days pass while nobody is about to name anything
+		later(t, dsn, rng.IntN(5), c.s...) // days pass while nobody is about to name anything
 	}
 	for _, days := range []int{3, 4, 4} {
-		later(t, dsn, days)
+		later(t, dsn, days, c.s...)
 		removed.Add(gc(t, c.s[0], cas.GCOptions{}).Removed)
 	}
 	c.check()
