@@ -137,7 +137,7 @@ func (v *visit) asideText(ctx context.Context, a aside, what string) (string, []
 	case len(said.Calls) > 0:
 		return "", usage, fmt.Errorf("model %s: it called tools in the place of a %s", a.model, what)
 	case slices.ContainsFunc(usage, func(d protocol.Data) bool { u, ok := d.(protocol.Usage); return ok && u.Stop == protocol.StopLength }):
-		return "", usage, fmt.Errorf("model %s: the %s is empty, since something else took all tokens that it may have: raise max_tokens", a.model, what)
+		return "", usage, fmt.Errorf("model %s: the %s is empty, since its reasoning used all of max_tokens: raise max_tokens", a.model, what)
 	}
 	return "", usage, fmt.Errorf("model %s: the %s is empty", a.model, what)
 }

@@ -175,7 +175,7 @@ func (v *visit) wordless(u protocol.Usage, r model.Reply) error {
 	}
 	return &protocol.Failure{
 		ErrorInfo: protocol.ErrorInfo{Code: "max_tokens", Phase: "model", Message: fmt.Sprintf(
-			"the model %s said nothing within %s that an answer may have%s. Raise %s in the params of the role %s, or have it reason less",
+			"the model %s said nothing within %s that an answer may have%s. Raise %s in the params of the role %s, or lower its reasoning effort",
 			u.Model, tokens, into, key, v.turn.Role.Name)},
 		Class: "invalid_output", Keeps: true,
 	}

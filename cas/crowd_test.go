@@ -36,7 +36,7 @@ func TestF505TwoHundredProcessesAllHaveTheirTurn(t *testing.T) {
 			}
 			for _, l := range lines {
 				mu.Lock()
-				if strings.HasPrefix(l, "told what is done waits for "+dir+", which ") && strings.Contains(l, "process") {
+				if strings.HasPrefix(l, "told waiting for the store "+dir+", held by ") && strings.Contains(l, "process") {
 					told++
 				}
 				mu.Unlock()
@@ -71,13 +71,13 @@ func TestACommitBehindEachKindOfHolder(t *testing.T) {
 		says    string
 		refused bool
 	}{
-		"working":                    {how: "hold", says: "process %d has"},
-		"reading":                    {how: "read", says: "process %d has"},
-		"killed":                     {how: "hold", then: signal(syscall.SIGKILL), says: "process %d has"},
-		"stopped, and goes on":       {how: "hold", first: signal(syscall.SIGSTOP), then: signal(syscall.SIGCONT), says: "process %d (stopped) has"},
+		"working":                    {how: "hold", says: "held by process %d"},
+		"reading":                    {how: "read", says: "held by process %d"},
+		"killed":                     {how: "hold", then: signal(syscall.SIGKILL), says: "held by process %d"},
+		"stopped, and goes on":       {how: "hold", first: signal(syscall.SIGSTOP), then: signal(syscall.SIGCONT), says: "held by process %d (stopped)"},
 		"stopped":                    {how: "hold", first: signal(syscall.SIGSTOP), says: "process %d (stopped)", refused: true},
 		"stopped on its way":         {how: "turn", first: signal(syscall.SIGSTOP), says: "process %d (stopped)", refused: true},
-		"stopped on its way, killed": {how: "turn", first: signal(syscall.SIGSTOP), then: signal(syscall.SIGKILL), says: "process %d (stopped) has"},
+		"stopped on its way, killed": {how: "turn", first: signal(syscall.SIGSTOP), then: signal(syscall.SIGKILL), says: "held by process %d (stopped)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

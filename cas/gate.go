@@ -38,7 +38,7 @@ type gate struct {
 	idle    *time.Timer // nil until first needed
 	resting bool        // idle runs
 	used    time.Time   // when the last user left
-	told    time.Time   // when the user was told of a wait
+	told    time.Time   // when a wait was shown
 	poison  error       // a write transaction that panicked keeps bbolt's lock for ever
 	acyclic atomic.Bool // the branch pages were looked at once
 }

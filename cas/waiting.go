@@ -16,9 +16,9 @@ import (
 // as it takes, also behind a slow disk; only a process that does not go on ends the wait.
 const (
 	lookEvery   = time.Second      // at the one that has it
-	mostStopped = 25 * time.Second // of a process that was stopped (SIGSTOP, a debugger)
+	mostStopped = 25 * time.Second // behind a process that was stopped (SIGSTOP, a debugger)
 	mostSame    = 10 * time.Minute // of one that neither commits, nor gives the store to another process
-	tellAgain   = time.Minute      // the user is told of it no more often
+	tellAgain   = time.Minute      // the wait is shown no more often
 )
 
 // sight is what a look at the process with the store shows.
@@ -65,7 +65,7 @@ func (v *vigil) next(at time.Duration) time.Duration {
 	return lookEvery
 }
 
-// look takes a look, and tells whether the wait ends, and whether the user is to be told of it.
+// look reports whether the wait ends, and whether it is to be shown.
 func (v *vigil) look(at time.Duration, s sight) (over, tell bool) {
 	tell = !v.told || s.stopped && !v.last.stopped
 	if s != v.last {
@@ -95,7 +95,7 @@ func (g *gate) watch(a *attempt) (stop func()) {
 			g.finish(a, nil, g.busy(s, at))
 			return
 		case tell && g.mayTell(s):
-			g.opts.warn(fmt.Errorf("what is done waits for %s, which %s has", g.dir, s))
+			g.opts.warn(fmt.Errorf("waiting for the store %s, held by %s", g.dir, s))
 		}
 		timer.Reset(v.next(at))
 	})
@@ -103,8 +103,7 @@ func (g *gate) watch(a *attempt) (stop func()) {
 	return func() { timer.Stop() }
 }
 
-// mayTell reports whether the user is to be told of a wait; in a crowd, where each of many short waits is worth telling of, only now and
-// then.
+// mayTell reports whether a wait is to be shown: in a process with many short waits at most one in a minute.
 func (g *gate) mayTell(s sight) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -74,7 +74,7 @@ func inWords(b rules.Breach) string {
 		value, most = fmt.Sprintf("$%.4f", float64(b.Value)/1e6), fmt.Sprintf("$%.4f", float64(b.Max)/1e6)
 	}
 	if b.Estimated > 0 {
-		most += fmt.Sprintf(", %d of which are an estimate, since a provider does not tell what it used", b.Estimated)
+		most += fmt.Sprintf(", %d of which are an estimate, since a provider reports no usage", b.Estimated)
 	}
 	return fmt.Sprintf("limits.%s reached: %s of %s; raise it with wf resume --limit %s=…", b.Limit, value, most, b.Limit)
 }

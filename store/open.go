@@ -26,7 +26,7 @@ func (o Options) outage(err error) {
 	switch {
 	case o.Warn == nil:
 	case err != nil:
-		o.Warn(fmt.Errorf("what is done waits for the store: %w", err))
+		o.Warn(fmt.Errorf("waiting for the store: %w", err))
 	default:
 		o.Warn(errBack)
 	}

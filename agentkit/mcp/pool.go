@@ -252,7 +252,7 @@ func (p *Pool) open(ctx context.Context, s protocol.MCPServer) (*connection, err
 	if err != nil {
 		return nil, err
 	}
-	goesOn := before != nil && !before.ended() && reflect.DeepEqual(at, before.at) // else it may be one that nobody trusts
+	goesOn := before != nil && !before.ended() && reflect.DeepEqual(at, before.at) // else it may be an untrusted one
 	if !goesOn {
 		p.drop(s.Name)
 	}

@@ -95,7 +95,7 @@ func StopOf(name string, r *llms.ContentResponse) (string, error) {
 		}
 	}
 	if said := ReplyOf(r); strings.TrimSpace(said.Text) == "" && len(said.Calls) == 0 && !ends[said.Stop] {
-		return "", &Error{Class: ServerError, Message: fmt.Sprintf("model %s: it ended without a word, for a reason that wf does not know (%s)", name, said.Stop)}
+		return "", &Error{Class: ServerError, Message: fmt.Sprintf("model %s: the answer is empty, and its stop reason is unknown to wf (%s)", name, said.Stop)}
 	}
 	return "", nil
 }

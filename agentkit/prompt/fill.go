@@ -148,7 +148,7 @@ func sizeOf(tools string, messages []protocol.Message) int {
 	return n
 }
 
-// Estimate is about how many tokens a request holds, where nobody told of any.
+// Estimate is about how many tokens a request holds, where the provider reported no usage.
 func Estimate(offer []protocol.Tool, messages []protocol.Message) int64 {
 	n := sizeOf("", messages)
 	for _, t := range offer {

@@ -43,7 +43,7 @@ func crowded(t *testing.T, n, atOnce int) (all time.Duration, each []time.Durati
 }
 
 // waits is what a run says of a wait for the store.
-var waits = regexp.MustCompile(`(?m)^warning: what is done waits for .*, which process \d+ has$`)
+var waits = regexp.MustCompile(`(?m)^warning: waiting for the store .*, held by process \d+$`)
 
 // F-505: a thousand runs in one directory are all done, two hundred at a time as well as eight; none waits much longer than others, and
 // each that waits for a second says for which process.

@@ -12,7 +12,7 @@ func newDiff(a *app) *cobra.Command {
 		Use:   "diff RUN[:STEP] [RUN[:STEP]]",
 		Short: "Compare two runs, step by step, or the files of steps",
 		Long: `Compare two runs. Steps with the same CID are the same in everything and are skipped; the first step
-that differs comes with what differs in it. Of those that are the same, one behind the other, is told how many they are; --all
+that differs comes with what differs in it. Consecutive equal steps are one line with their number; --all
 shows each. Exit 1 when something differs.
 
 With --files the files of the workspace are compared, line by line: those that a step found with those that it left, or those

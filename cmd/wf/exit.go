@@ -121,7 +121,7 @@ func failedHint(v *api.Run) string {
 	if v.Cause == nil {
 		return protocol.ShellCommand("wf", "log", id) + " shows the step that failed"
 	}
-	return protocol.ShellCommand("wf", "explain", id) + " tells why; " + protocol.ShellCommand("wf", "log", id+":"+v.Cause.Step) + " shows the step with which that began"
+	return protocol.ShellCommand("wf", "explain", id) + " shows why; " + protocol.ShellCommand("wf", "log", id+":"+v.Cause.Step) + " shows the step that caused it"
 }
 
 // suspended tells a limit, a missing model and other errors apart: they have exit statuses of

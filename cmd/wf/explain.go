@@ -10,7 +10,7 @@ func newExplain(a *app) *cobra.Command {
 	var cache bool
 	cmd := &cobra.Command{
 		Use:   "explain [RUN|RUN:STEP]",
-		Short: "Tell why a run ended or a step was entered: every condition with its value",
+		Short: "Explain why a run ended or a step was entered: every condition with its value",
 		Example: `  # why a run ended, or is where it is: without one the latest run
   wf explain
   wf explain 7K3Q

@@ -26,8 +26,8 @@ func newResume(a *app) *cobra.Command {
 		Long: `Go on with a run: after Ctrl-C or a crash, an error that was put right, an answer, or with a higher
 limit. What is recorded already is not done again. Without RUN it is the latest.
 
-A run that an error or a bound suspended goes on everywhere: what failed is tried again, and each bound
-of an edge or role that was reached lets one more round pass.`,
+A run that an error or a bound suspended goes on at all of its steps: each failed step is tried again,
+and each reached bound of an edge or role lets one more round pass.`,
 		Example: `  wf resume -1
 
   # after a limit was reached

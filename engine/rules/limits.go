@@ -17,7 +17,7 @@ const picoPerMicro = 1_000_000
 type Breach struct {
 	Limit      string
 	Value, Max int64
-	Estimated  int64 // of a Value in tokens: what no provider told
+	Estimated  int64 // of a Value in tokens: what no provider reported
 }
 
 // Breached reports the limit that forbids to go on at now (unix µs), nil where none does; of steps only

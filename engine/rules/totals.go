@@ -16,7 +16,7 @@ type Totals struct {
 	Calls    int   // model calls
 	Attempts int   // failed attempts
 
-	Estimated int64 // tokens that no provider told, by our estimate
+	Estimated int64 // tokens that no provider reported, by our estimate
 	Scripted  int   // model calls answered by a script or a tape
 
 	// Performed are visits that were performed and ended, and Reused those that took an earlier result in place of that.

@@ -125,7 +125,7 @@ func unreachable(loaded *config.Loaded, c engine.Candidate) error {
 	for i, why := range order {
 		order[i] = fmt.Sprintf("%s: %s", strings.Join(roles[why], ", "), why)
 	}
-	return protocol.ErrModel.With("nothing has run; wf models tells which providers there are, and which keys are set",
+	return protocol.ErrModel.With("nothing has run; wf models lists the providers, and which keys are set",
 		"no model can be used by\n  %s", strings.Join(order, "\n  "))
 }
 
@@ -140,7 +140,7 @@ func (u *Setup) KnownModels(models map[string][]string) error {
 	for _, list := range models {
 		for _, m := range list {
 			if err := registry.Known(m); err != nil {
-				return protocol.ErrModel.With("wf models tells which providers there are", "%v", err)
+				return protocol.ErrModel.With("wf models lists the providers", "%v", err)
 			}
 		}
 	}

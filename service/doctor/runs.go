@@ -57,7 +57,7 @@ func checkRuns(ctx context.Context, u *compose.Setup, now time.Time) (out []api.
 				if f.Step != "" {
 					at += ":" + f.Step
 				}
-				failed.add("wf show "+protocol.ShellWord(at)+" tells why; what it was to clean up may still be there", "%s of %s (%s, %s ago): %s", f.Role, run, st.Program().Workflow.Name, ago(age), f.Message)
+				failed.add("wf show "+protocol.ShellWord(at)+" shows why; what it was to clean up may still be there", "%s of %s (%s, %s ago): %s", f.Role, run, st.Program().Workflow.Name, ago(age), f.Message)
 			}
 		}
 		return nil
